@@ -81,8 +81,10 @@ class Nodes:
         check_features(features)
         (features if isinstance(features, np.ndarray) else features.data).setflags(write=False)
         object.__setattr__(self, "names", unique_names(self.names))
-        if self.captions is not None and not all(isinstance(caption, str) for caption in self.captions):
+        captions = None if self.captions is None else tuple(self.captions)
+        if captions is not None and not all(isinstance(caption, str) for caption in captions):
             raise InputError("captions must be texts, the empty one where a node has none")
+        object.__setattr__(self, "captions", captions)
 
     def _check_types(self) -> None:
         types, names = self.types, self.type_names
@@ -158,7 +160,7 @@ class Nodes:
         if isinstance(node, str):
             (found,) = self._find([node])
             if found < 0:
-                hint = did_you_mean(node, self.names[:CLOSE_AMONG])
+                hint = did_you_mean(node, [*self.names[:CLOSE_AMONG], *(self.captions or ())[:CLOSE_AMONG]])
                 shown = ", ".join(self.names[:3])
                 raise InputError(f"unknown node {str(node)!r}{hint}; the graph has {len(self):,} nodes: {shown}, ...")
             return found

@@ -14,7 +14,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ import pyarrow.types as pt
 
 from se_gnn.display.text import MARK, MARKED, from_csv_cell
 from se_gnn.errors import InputError, did_you_mean
+from se_gnn.graph.streaming import MOST
 
 SEPARATORS = (",", ";", "\t", "|")
 CSV_ENDINGS = (".csv", ".tsv", ".txt")
@@ -35,6 +36,10 @@ LOOKED_AT = 2000  # rows, to see how a table writes its numbers
 LONGEST_HEADER = 1 << 24  # bytes
 BLOCK = 1 << 20  # bytes that Arrow reads at once
 EXPANSION = 6  # bytes of memory that a table takes for each of its bytes, with what is made of it
+ROWS_SHARE = 32  # a batch of rows takes about this part of the memory
+FIXED_BYTES = 64  # per node, that are in memory all the time: ids, order, label, part, degrees
+COLUMN_COPIES = 4  # of a column, while it is fitted
+BYTES_A_CELL = 64
 _SIGNATURES = {
     b"PAR1": "a Parquet file",
     b"PK\x03\x04": "a zip archive or an Excel file",
@@ -65,6 +70,7 @@ class Table:
         of_edges: the options that errors name are those of edge columns.
         first: position of its first row in the whole table, if it is a block of rows; None: it is the whole table.
         notes: what people should know about how it was read.
+        parsed: columns as values, where they were read before (`se_gnn.tables.values`).
     """
 
     name: str
@@ -78,6 +84,7 @@ class Table:
     of_edges: bool = False
     first: int | None = None
     notes: tuple[str, ...] = ()
+    parsed: dict[Any, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return int(self.file.metadata.num_rows if self.data is None else self.data.num_rows)
@@ -104,16 +111,18 @@ class Table:
     def head(self, count: int) -> Table:
         """The first rows."""
         if self.data is not None:
-            return dataclasses.replace(self, data=self.data.slice(0, count))
+            return dataclasses.replace(self, data=self.data.slice(0, count), parsed={})
         return next(self.blocks(count), self)
 
-    def blocks(self, rows: int, names: Sequence[str] | None = None) -> Iterator[Table]:
-        """All rows, some at a time, each checked by Arrow."""
-        wanted = list(self.columns if names is None else dict.fromkeys(names))
+    def blocks(self, rows: int | None) -> Iterator[Table]:
+        """All rows, some at a time, each checked by Arrow; None: the table itself."""
+        if rows is None:
+            yield self
+            return
         if self.data is not None:
-            batches = iter(self.data.select(wanted).to_batches(max_chunksize=rows))
+            batches = iter(self.data.to_batches(max_chunksize=rows))
         else:
-            batches = self.file.iter_batches(batch_size=rows, columns=wanted)
+            batches = self.file.iter_batches(batch_size=rows, columns=list(self.columns))
         first = 0
         while True:
             with _damage(self.name):
@@ -122,7 +131,7 @@ class Table:
                     break
                 batch.validate(full=True)  # texts that are no UTF-8, and what else Parquet does not check
             data = pa.Table.from_batches([batch])
-            yield dataclasses.replace(self, columns=tuple(wanted), data=data, file=None, first=first)
+            yield dataclasses.replace(self, data=data, file=None, first=first, parsed={})
             first += len(data)
         pa.default_memory_pool().release_unused()
 
@@ -249,6 +258,24 @@ def memory_of(source: Any) -> int:
             return EXPANSION * int(sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups)))
         return EXPANSION * path.stat().st_size
     return 0  # reading it says what is wrong
+
+
+def check_memory(tables: Iterable[Table], budget: int) -> None:
+    """Refuse tables of which one column does not fit into memory, or the ids of all nodes."""
+    for table in tables:
+        needed = max(FIXED_BYTES * len(table) * (not table.of_edges), COLUMN_COPIES * table.largest_column)
+        if len(table) > MOST:
+            raise InputError(f"{table.name} must have at most {MOST:,} rows, got {len(table):,}")
+        if needed > budget:
+            raise InputError(
+                f"max_memory must be at least {needed / 2**20:,.0f}M for {len(table):,} rows of {table.name}, whose "
+                f"columns are fitted one at a time, got {budget / 2**20:,.0f}M"
+            )
+
+
+def rows_within(budget: int | None, bytes_a_row: int) -> int | None:
+    """How many rows are read at a time within a budget; None: all of them."""
+    return None if budget is None else max(1, budget // ROWS_SHARE // bytes_a_row)
 
 
 def _check_content(path: Path) -> bytes:
@@ -381,7 +408,7 @@ class _CsvFile:
             if other is not None:  # beyond the first bytes
                 return dataclasses.replace(self, encoding=other).read(work)
             raise self._error(str(error)) from error
-        message = f"{self.path} is not UTF-8 and was read as {self.encoding}; another one: --set encoding=NAME"
+        message = f"{self.path} is not UTF-8 and was read as {self.encoding}; if that is wrong, use --set encoding=NAME"
         notes = (message,) if self.detected and self.encoding != "utf-8" else ()
         return Table(str(self.path), tuple(self.names), data, file, (self.separator, self.likely), notes=notes)
 

@@ -104,7 +104,7 @@ class NodePage(Page):
     rows: list[NodeRow] = Field(max_length=MOST_ROWS)
 
 
-class NewRows(Answer):
+class PredictRequest(Answer):
     """Known nodes, or rows of nodes that the graph does not have yet, with their edges."""
 
     nodes: list[NodeKey] | None = Field(None, min_length=1, max_length=MOST_NODES, description="known nodes")
@@ -128,11 +128,7 @@ class NewRows(Answer):
         return self
 
 
-class PredictRequest(NewRows):
-    """What to predict."""
-
-
-class ExplainRequest(NewRows):
+class ExplainRequest(PredictRequest):
     """What to explain."""
 
     nodes: list[NodeKey] | None = Field(None, min_length=1, max_length=MOST_BATCH, description="known nodes")
@@ -154,17 +150,13 @@ class Vote(Answer):
     weight: Probability
 
 
-class Said(Answer):
-    """What the model says of a node."""
+class PredictedNode(Node):
+    """A node, and what the model says of it."""
 
     predicted: Value
     probabilities: Probabilities = None
     interval: Interval = None
     votes: list[Vote] = Field(description="the K nearest labeled nodes, nearest first")
-
-
-class PredictedNode(Node, Said):
-    """A node, and what the model says of it."""
 
 
 class Predictions(Notes):
@@ -204,7 +196,7 @@ class LocalEdge(Answer):
 
     id: NodeId
     ends: Annotated[list[NodeId], Field(min_length=2, max_length=2)]
-    carries: EdgeValue | None = Field(None, description="null: edges of this graph carry nothing but their ends")
+    carries: EdgeValue | None = Field(None, description="null: the edges of this graph have no attributes")
 
 
 class LocalGraphPage(Page):
@@ -229,7 +221,7 @@ class MatchedEdge(Answer):
     edge: LocalEdge
     matched: LocalEdge
     similarity: float
-    alike: list[Text] = Field(description="what both edges carry alike: type, weight, attributes by their names")
+    alike: list[Text] = Field(description="what both edges have in common: type, weight, attributes by name")
 
 
 class SimilarityAnswer(Answer):
@@ -244,31 +236,6 @@ class SimilarityAnswer(Answer):
     measure: str
     matches: list[MatchedEdge] = Field(description="best first")
     num_matches: int = Field(ge=0, description="all of them; the best are listed")
-
-
-class WhatIfRequest(Answer):
-    """Other settings of the vote on one node; None: as the model has it."""
-
-    node: NodeKey
-    num_nearest: int | None = Field(None, strict=True, ge=1, le=MOST_NEAREST, description="K")
-    node_weight: float | None = Field(None, strict=True, ge=0, le=1, description="lambda")
-    without: list[NodeKey] = Field(default=[], max_length=MOST_NODES, description="labeled nodes that do not vote")
-
-
-class Outlook(Said):
-    """A prediction under some settings."""
-
-    num_nearest: int = Field(ge=1)
-    node_weight: float = Field(ge=0, le=1)
-
-
-class WhatIfAnswer(Answer):
-    """The model's own prediction, and the one under the other settings."""
-
-    node: Node
-    before: Outlook
-    after: Outlook
-    without: list[Node]
 
 
 class PairsRequest(Answer):
@@ -347,7 +314,7 @@ class ModelCard(Answer):
 class MapAnswer(Answer):
     """Nodes on a plane, by columns; x and y are whole numbers from 0 to `steps`."""
 
-    total: int = Field(ge=0, description="nodes of the graph; of very many a part is drawn")
+    total: int = Field(ge=0, description="nodes of the graph; if there are very many, some of them")
     steps: int
     classes: list[Text] = Field(description="classes, ranges of numbers, or node types")
     colors: list[str] = Field(description="one for each of them")
