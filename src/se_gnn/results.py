@@ -108,7 +108,7 @@ def _about(graph: Graph, nodes: IntArray) -> Columns:
     """The names of nodes, and their types and captions if nodes have several types, or captions."""
     about: Columns = {"node": _names(graph, nodes)}
     if graph.node_types is not None:
-        about["type"] = Texts(graph.node_type_names, graph.node_types[nodes])
+        about["type"] = Texts(graph.node_type_names, graph.node_types[nodes].astype(np.int64))
     if graph.captions is not None:
         about["caption"] = [graph.captions[node] for node in nodes.tolist()]
     return about

@@ -136,14 +136,14 @@ class SharedAttribute:
 
 @dataclass(frozen=True, slots=True)
 class SharedAttributes:
-    """The attributes that two nodes share, largest effect first.
+    """The attributes that two nodes share, or two edges (named by their ends), largest effect first.
 
-    ``similarity`` is their node similarity, Eq. (2); ``num_shared`` counts all shared attributes, also those that are
-    not listed; ``note`` says how exact this is.
+    ``similarity`` is that of Eq. (2); ``num_shared`` counts all shared attributes, also those that are not listed;
+    ``note`` says how exact this is.
     """
 
-    node: int
-    other: int
+    node: int | tuple[int, ...]
+    other: int | tuple[int, ...]
     similarity: float
     attributes: tuple[SharedAttribute, ...]
     num_shared: int

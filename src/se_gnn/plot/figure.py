@@ -11,7 +11,7 @@ from se_gnn.explain import CRUCIAL_EDGES, CaseVote, Explanation
 from se_gnn.explain.explanation import NumberAnswer
 from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.number_format import effect, percent
-from se_gnn.plot.edge_style import node_styles
+from se_gnn.plot.drawing import node_styles
 from se_gnn.plot.local_graphs import (
     COLUMNS,
     MOST_CASES,

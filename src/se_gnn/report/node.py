@@ -21,7 +21,7 @@ from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray, dense
 from se_gnn.labels.novelty import Novelty
 from se_gnn.model import Model
-from se_gnn.plot.edge_style import shown_types
+from se_gnn.plot.drawing import shown_types
 from se_gnn.plot.figure import vote_bars
 from se_gnn.plot.local_view import LocalView, chosen_cases
 from se_gnn.plot.svg import Href, LocalGraphPicture, local_graph_pictures

@@ -16,6 +16,7 @@ from se_gnn.number_format import decimal, effect, percent, tenths
 from se_gnn.optional import require
 from se_gnn.plot.style import class_style, isolated, readable
 from se_gnn.plot.svg import match_class, type_mark
+from se_gnn.report.charts import pair_picture
 
 STYLES = (
     "colors.css", "page.css", "tables.css", "card.css", "memory.css", "predictions.css", "node.css", "matching.css",
@@ -74,6 +75,7 @@ def page_environment(packages: Sequence[str] = ("se_gnn.report",)) -> Any:
         contrast_values=contrast_values,
         contrast_edges=contrast_edges,
         side_by_side=side_by_side,
+        pair_picture=pair_picture,
         vote_actions=lambda node: "",
         link_edges=False,
     )
