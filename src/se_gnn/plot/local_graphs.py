@@ -121,24 +121,25 @@ def _draw_edges(axes: Axes, drawing: Drawing) -> None:
 def _draw_nodes(axes: Axes, drawing: Drawing) -> None:
     count = len(drawing.nodes)
     size = 130.0 if count <= 16 else 90.0 if count <= 30 else 65.0  # area in points squared
-    axes.scatter(
-        *drawing.nodes[0].place, s=size * 3.6, marker="o", facecolors="white", edgecolors=INK, linewidths=1.6, zorder=2,
-        gid="center",
-    )  # fmt: skip
+    x, y = drawing.nodes[0].place
+    ring: dict[str, Any] = {"facecolors": "white", "edgecolors": INK, "linewidths": 1.6, "zorder": 2, "gid": "center"}
+    axes.scatter(x, y, s=size * 3.6, marker="o", **ring)
     for i, node in enumerate(drawing.nodes):
+        x, y = node.place
         axes.scatter(
-            *node.place, s=size * (1.5 if i == 0 else 1), marker=node.style.marker, color=node.style.color,
+            x, y, s=size * (1.5 if i == 0 else 1), marker=node.style.marker, color=node.style.color,
             edgecolors=INK if node.info.case else "white", linewidths=1.2 if node.info.case else 0.6, zorder=3,
             gid="node",
         )  # fmt: skip
         if node.letter:
             axes.annotate(
-                show(node.letter), node.place, ha="center", va="center_baseline",
+                show(node.letter), (x, y), ha="center", va="center_baseline",
                 fontsize=0.62 * size**0.5 if i else 0.75 * size**0.5, color=node.style.ink, zorder=4,
             )  # fmt: skip
         if node.name:
+            x, y = node.name_place
             look: dict[str, Any] = {"fontsize": SMALL - 1, "color": FAINT, "zorder": 4, "gid": "name"}
-            axes.text(*node.name_place, show(node.name), ha="center", va="center", **look)
+            axes.text(x, y, show(node.name), ha="center", va="center", **look)
 
 
 def _caption(view: LocalView) -> str:
