@@ -14,8 +14,7 @@ from torch_geometric.explain import GNNExplainer, fidelity, unfaithfulness
 
 from se_gnn.errors import InputError
 from se_gnn.explain import explain
-from se_gnn.explain.pyg import SEGNNExplainer, SEGNNModule
-from se_gnn.explain.pyg_format import dense_features, directed, mask_of_importance
+from se_gnn.explain.pyg import SEGNNExplainer, SEGNNModule, dense_features, directed, mask_of_importance
 from se_gnn.model import Model
 from strategies import changed, models, random_graph, rich_graph, seeds, small_settings, untrained
 

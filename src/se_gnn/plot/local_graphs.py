@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
-from se_gnn.explain import CRUCIAL_EDGES, Explanation, NodeInfo
+from se_gnn.explain import Explanation, NodeInfo
 from se_gnn.explain.explanation import NumberAnswer
 from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.number_format import percent
 from se_gnn.optional import require
 from se_gnn.plot.drawing import Drawing, draw, shown_types, type_look
-from se_gnn.plot.local_view import MOST_EDGES, LocalView, local_views
+from se_gnn.plot.local_view import LocalView, local_views
 from se_gnn.plot.placement import Points, laid_out
 from se_gnn.plot.projection import placed_by_features
 from se_gnn.plot.style import FAINT, INK, NORMAL, SMALL, class_style, legend_marks, match_color, number_style, show
@@ -42,46 +43,37 @@ _THIN, _WIDE, _BOLD = 0.5, 2.0, 1.4  # points; bold comes on top
 _REACH = 1.2  # how far an axis reaches from the center; the layout fills the unit disc
 
 
-def draw_local_graphs(
-    figure: FigureBase,
-    explanation: Explanation,
-    *,
-    num_cases: int = MOST_CASES,
-    most_edges: int = MOST_EDGES,
-    crucial_edges: int = CRUCIAL_EDGES,
-    arrangement: Arrangement = "structure",
-    graph: Graph | None = None,
-) -> None:
-    """Fill ``figure`` with one panel per local graph: the explained node's own, then those of the nearest cases.
+def local_graphs(
+    explanation: Explanation, *, num_cases: int, crucial_edges: int, by_features: Graph | None
+) -> tuple[float, Callable[[FigureBase], None]]:
+    """One panel per local graph, the node's own and those of the nearest cases: inches, and what fills them.
 
-    Nodes stand on the ring of their hops (``structure``), or where t-SNE puts their attributes (``features``): then the
-    same node stands in the same place of every panel.
+    Nodes stand on the ring of their hops; or, with a graph, where t-SNE puts their attributes (``by_features``): then
+    the same node stands in the same place of every panel.
     """
-    votes = explanation.full[:num_cases]
-    views = local_views(explanation, num_cases=num_cases, most_edges=most_edges, crucial_edges=crucial_edges)
-    points = laid_out(views) if graph is None or arrangement == "structure" else placed_by_features(views, graph)
+    views = local_views(explanation, num_cases=num_cases, crucial_edges=crucial_edges)
+    points = laid_out(views) if by_features is None else placed_by_features(views, by_features)
     captions = [show(explanation.caption(int(view.nodes[0])), 18 if i == 0 else 24) for i, view in enumerate(views)]
     word = "known value" if isinstance(explanation.answer, NumberAnswer) else "label"
     titles = [f"to explain: {captions[0]}\n{word} {known_text(explanation.query, explanation)}"] + [
         f"{caption}\n{known_text(explanation.nodes[vote.node], explanation)}, weight {percent(vote.weight)}"
-        for vote, caption in zip(votes, captions[1:])
+        for vote, caption in zip(explanation.full, captions[1:])
     ]
-    height, rows = graphs_height(len(votes)), -(-len(views) // COLUMNS)
-    grid = figure.add_gridspec(
-        rows, COLUMNS, left=0.01, right=0.99, bottom=BELOW_INCHES / height, top=1 - ABOVE_INCHES / height, wspace=0.04,
-        hspace=BETWEEN_INCHES / PANEL_INCHES,
-    )  # fmt: skip
-    for i, (view, positions, title) in enumerate(zip(views, points, titles)):
-        axes = figure.add_subplot(grid[divmod(i, COLUMNS)])
-        draw_local_graph(axes, view, positions, explanation)
-        axes.set_title(title, fontsize=NORMAL, color=INK, linespacing=1.3)
-    _legend(figure, views, explanation, arrangement, height)
+    rows = -(-len(views) // COLUMNS)
+    height = ABOVE_INCHES + BELOW_INCHES + rows * PANEL_INCHES + (rows - 1) * BETWEEN_INCHES
 
+    def fill(figure: FigureBase) -> None:
+        grid = figure.add_gridspec(
+            rows, COLUMNS, left=0.01, right=0.99, bottom=BELOW_INCHES / height, top=1 - ABOVE_INCHES / height,
+            wspace=0.04, hspace=BETWEEN_INCHES / PANEL_INCHES,
+        )  # fmt: skip
+        for i, (view, positions, title) in enumerate(zip(views, points, titles)):
+            axes = figure.add_subplot(grid[divmod(i, COLUMNS)])
+            draw_local_graph(axes, view, positions, explanation)
+            axes.set_title(title, fontsize=NORMAL, color=INK, linespacing=1.3)
+        _legend(figure, views, explanation, BY_FEATURES if by_features is not None else "", height)
 
-def graphs_height(num_cases: int) -> float:
-    """Inches that :func:`draw_local_graphs` needs."""
-    rows = -(-(1 + num_cases) // COLUMNS)
-    return ABOVE_INCHES + BELOW_INCHES + rows * PANEL_INCHES + (rows - 1) * BETWEEN_INCHES
+    return height, fill
 
 
 def draw_local_graph(axes: Axes, view: LocalView, points: Points, explanation: Explanation) -> None:
@@ -156,9 +148,7 @@ def known_text(node: NodeInfo, explanation: Explanation, limit: int = 20) -> str
     return (known if explanation.answer.kind == "number" else f"‘{known}’") if known else "not known"
 
 
-def _legend(
-    figure: FigureBase, views: list[LocalView], explanation: Explanation, arrangement: Arrangement, height: float
-) -> None:
+def _legend(figure: FigureBase, views: list[LocalView], explanation: Explanation, places: str, height: float) -> None:
     lines: Any = require("matplotlib.lines", extra="plot", feature="pictures")
     shown = [explanation.nodes[node] for view in views for node in view.nodes.tolist()]
     counts = Counter(node.label for node in shown)
@@ -178,7 +168,7 @@ def _legend(
         handles.append(lines.Line2D([], [], color=color, linestyle=(0, dash) if dash else "solid", linewidth=1.6))
         names.append(show(name, 20))
     matched = any(numbers for view in views for numbers in view.numbers)
-    reading = (READING if matched else NOTHING_MATCHED) + (BY_FEATURES if arrangement == "features" else "")
+    reading = (READING if matched else NOTHING_MATCHED) + places
     if any(explanation.edges[edge].directed for view in views for edge in view.edge_ids.tolist()):
         reading += LEADS
     figure.text(0.5, 0.56 / height, reading, ha="center", fontsize=SMALL, color=INK)
