@@ -19,7 +19,7 @@ from se_gnn.explain import CRUCIAL_EDGES, CaseVote, Explanation
 from se_gnn.explain.text import edge_in_words
 from se_gnn.number_format import decimal
 from se_gnn.plot.drawing import DrawnEdge, DrawnNode, draw, type_look
-from se_gnn.plot.local_view import MOST_EDGES, LocalView, chosen_cases, local_views
+from se_gnn.plot.local_view import LocalView, chosen_cases, local_views
 from se_gnn.plot.placement import Points, laid_out
 from se_gnn.plot.style import EDGE_COLOR, FAINT, INK, MATCH_COLORS, class_style, isolated, match_color, readable
 
@@ -46,7 +46,6 @@ def local_graph_pictures(
     explanation: Explanation,
     *,
     num_cases: int | Sequence[int],
-    most_edges: int = MOST_EDGES,
     crucial_edges: int = CRUCIAL_EDGES,
     href: Href | None = None,
 ) -> list[LocalGraphPicture]:
@@ -55,11 +54,10 @@ def local_graph_pictures(
     Args:
         explanation: whose local graphs are drawn.
         num_cases: how many of the nearest, or the ranks of some (0: the nearest).
-        most_edges: shown of one local graph.
         crucial_edges: that are numbered.
         href: address that a node leads to, or None; None: no node is a link.
     """
-    views = local_views(explanation, num_cases=num_cases, most_edges=most_edges, crucial_edges=crucial_edges)
+    views = local_views(explanation, num_cases=num_cases, crucial_edges=crucial_edges)
     cases = chosen_cases(explanation, num_cases)
     linked = [_own_links(views[0]), *(_case_links(one, explanation, views[0]) for one in cases)]
     centers = [explanation.node, *(one.node for one in cases)]

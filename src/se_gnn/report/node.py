@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import itertools
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
@@ -15,8 +14,7 @@ import numpy.typing as npt
 from tqdm import tqdm
 
 from se_gnn.explain import CRUCIAL_EDGES, CaseVote, EdgeInfo, Explanation, explain
-from se_gnn.explain.explanation import MatchedEdge, NumberAnswer
-from se_gnn.explain.text import SideBySide, side_by_side
+from se_gnn.explain.explanation import MatchedEdge
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray, dense
 from se_gnn.labels.novelty import Novelty
@@ -25,7 +23,6 @@ from se_gnn.plot.drawing import shown_types
 from se_gnn.plot.figure import vote_bars
 from se_gnn.plot.local_view import LocalView, chosen_cases
 from se_gnn.plot.svg import Href, LocalGraphPicture, local_graph_pictures
-from se_gnn.report.charts import distribution
 
 MOST_VOTES = 15  # single cases; the others are summed up by class
 
@@ -73,14 +70,6 @@ def vote_rows(explanation: Explanation) -> list[VoteRow]:
         width = Piece(0, 100 * bar.weight / heaviest)
         rows.append(VoteRow(one, bar.label, bar.weight, 1, width, piece(0, one.node_term), structure))
     return rows
-
-
-def slices(explanation: Explanation) -> list[tuple[int, float, float]]:
-    """Class, start and share of the probabilities side by side, highest first; a class without votes has no slice."""
-    if isinstance(explanation.answer, NumberAnswer):
-        return []
-    starts = itertools.accumulate((share for _, share in explanation.shares), initial=0.0)
-    return [(label, start, share) for (label, share), start in zip(explanation.shares, starts)]
 
 
 class NodeImages:
@@ -131,13 +120,10 @@ class NodePart:
 
     explanation: Explanation
     vote: list[VoteRow]
-    slices: list[tuple[int, float, float]]
-    distribution: str  # of the voting numbers; empty: classes are predicted
     shown: tuple[CaseVote, ...]
     pictures: list[LocalGraphPicture]
     edges: list[EdgeRow]
     types: dict[int, str]  # types of the edges in the pictures
-    values: SideBySide
 
 
 def node_parts(
@@ -167,13 +153,10 @@ def node_part(
     return NodePart(
         explanation=explanation,
         vote=vote_rows(explanation),
-        slices=slices(explanation),
-        distribution=distribution(explanation) if isinstance(explanation.answer, NumberAnswer) else "",
         shown=shown,
         pictures=pictures,
         edges=_edge_rows(explanation, shown, pictures[0].view),
         types=shown_types(explanation, *(picture.view.edge_ids for picture in pictures)),
-        values=side_by_side(explanation.query, [explanation.nodes[one.node] for one in shown]),
     )
 
 
