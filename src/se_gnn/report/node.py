@@ -20,56 +20,11 @@ from se_gnn.graph.arrays import IntArray, dense
 from se_gnn.labels.novelty import Novelty
 from se_gnn.model import Model
 from se_gnn.plot.drawing import shown_types
-from se_gnn.plot.figure import vote_bars
+from se_gnn.plot.figure import Bar, vote_bars
 from se_gnn.plot.local_view import LocalView, chosen_cases
 from se_gnn.plot.svg import Href, LocalGraphPicture, local_graph_pictures
 
 MOST_VOTES = 15  # single cases; the others are summed up by class
-
-
-class Piece(NamedTuple):
-    """A part of a bar."""
-
-    start: float
-    width: float
-
-
-class VoteRow(NamedTuple):
-    """One case, or those of a class that are not shown one by one: then ``vote`` and bars are None."""
-
-    vote: CaseVote | None
-    label: int
-    weight: float
-    cases: int
-    bar: Piece | None = None  # a sum of many beside single ones would look like the nearest
-    node_term: Piece | None = None
-    structure_term: Piece | None = None
-
-
-def vote_rows(explanation: Explanation) -> list[VoteRow]:
-    """The vote laid out as bars."""
-    bars = [bar for bar in vote_bars(explanation, MOST_VOTES) if bar.cases]
-    shown = [bar.vote for bar in bars if bar.vote is not None]
-    ends = [0.0] + [end for one in shown for end in (one.node_term, one.structure_term, one.similarity)]
-    low, high = min(ends), max(ends)
-    scale = 100 / (high - low or 1)
-    heaviest = max(one.weight for one in shown) or 1
-
-    def piece(start: float, end: float) -> Piece:
-        return Piece((min(start, end) - low) * scale, abs(end - start) * scale)
-
-    rows = []
-    for bar in bars:
-        one, structure = bar.vote, None
-        if one is None:
-            rows.append(VoteRow(None, bar.label, bar.weight, bar.cases))
-            continue
-        if one.structure_similarity is not None:
-            start = one.node_term if one.node_term * one.structure_term > 0 else 0.0
-            structure = piece(start, start + one.structure_term)
-        width = Piece(0, 100 * bar.weight / heaviest)
-        rows.append(VoteRow(one, bar.label, bar.weight, 1, width, piece(0, one.node_term), structure))
-    return rows
 
 
 class NodeImages:
@@ -119,7 +74,7 @@ class NodePart:
     """One explained node."""
 
     explanation: Explanation
-    vote: list[VoteRow]
+    vote: list[Bar]
     shown: tuple[CaseVote, ...]
     pictures: list[LocalGraphPicture]
     edges: list[EdgeRow]
@@ -152,7 +107,7 @@ def node_part(
     pictures = local_graph_pictures(explanation, num_cases=k, crucial_edges=crucial_edges, href=href)
     return NodePart(
         explanation=explanation,
-        vote=vote_rows(explanation),
+        vote=[bar for bar in vote_bars(explanation, MOST_VOTES) if bar.cases],
         shown=shown,
         pictures=pictures,
         edges=_edge_rows(explanation, shown, pictures[0].view),
