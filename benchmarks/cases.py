@@ -303,6 +303,23 @@ CASES: tuple[Case, ...] = (
         rounds=1,
     ),
     Case(
+        name="slider",
+        title="Cora, the slider K of the explorer in chromium, from its event until the changed page is drawn",
+        workload="benchmarks.workloads.exploring:slider",
+        dataset="cora",
+        ours="`se-gnn serve` in a process of its own; four nodes at random and the four with the most edges",
+        figures=(Figure(name="slider", unit="ms", bound="at most", target=100),),
+        rounds=1,
+    ),
+    Case(
+        name="new-rows",
+        title="3,000 accounts, 100 of them new rows with their edges, one request to the service on loopback",
+        workload="benchmarks.workloads.exploring:batch",
+        dataset="accounts of examples/fraud.py",
+        ours="`se-gnn serve` in a process of its own; explanations with matched edges of 5 neighbors",
+        figures=tuple(Figure(name=name, unit="s", bound="at most", target=1) for name in ("predict", "explain")),
+    ),
+    Case(
         name="two-ranks",
         title="10,000 nodes, 50,000 edges, 420 labeled nodes: predictions of all nodes into a folder of shards",
         workload="benchmarks.workloads.ranks:prediction",

@@ -23,6 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from benchmarks.baselines.atomics import in_no_fixed_order
 from benchmarks.baselines.dense import DenseTraining
 from benchmarks.graphs import generated_graph
 from benchmarks.machine import describe_commit
@@ -47,7 +48,7 @@ WIDTH = 64  # D
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the cases and write the results after each; those of other cases in the file stay, with their commit."""
-    cases = {case.__name__: case for case in (agreement, roofline, cora_epoch, million, many_labeled)}
+    cases = {case.__name__: case for case in (agreement, roofline, cora_epoch, same_bits, million, many_labeled)}
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("--case", action="append", choices=list(cases), help="may be given again; none: all")
@@ -127,6 +128,26 @@ def cora_epoch() -> dict[str, Any]:
     dense = DenseTraining(graph, settings, seed=0, device=CUDA)
     mine, theirs = milliseconds(ours.step, repeats=30), milliseconds(dense.step, repeats=7)
     return {"ours_ms": mine, "dense_ms": theirs, "ratio": theirs / mine}
+
+
+def same_bits() -> dict[str, Any]:
+    """Whether a seed gives the same bits twice, and what it costs: an epoch against one with atomics and cuSPARSE."""
+    graph = generated_graph(20_000, seed=0, labeled_a_class=50)
+    compared: dict[str, Any] = {}
+    for preset, given in (("best", {"portfolio": False, "members": 1}), ("authors", {}), ("paper", {})):
+        settings = Settings.of(preset, **given).resolve(graph)
+        fixed, again = (TrainingRun(graph, settings, seed=0, device=CUDA, folder=None) for _ in range(2))
+        mine = milliseconds(fixed.step, repeats=20)
+        with in_no_fixed_order():
+            theirs = milliseconds(TrainingRun(graph, settings, seed=0, device=CUDA, folder=None).step, repeats=20)
+        for _ in range(fixed.epoch):
+            again.step()
+        pairs = zip(fixed.model.state_dict().values(), again.model.state_dict().values(), strict=True)
+        compared[preset] = {
+            "ours_ms": mine, "atomics_ms": theirs, "ratio": mine / theirs,
+            "same_bits": all(bool(torch.equal(one, other)) for one, other in pairs),
+        }  # fmt: skip
+    return {"epochs": compared}
 
 
 def million() -> dict[str, Any]:

@@ -11,7 +11,7 @@ from reproduce.methods import se_gnn_settings
 from reproduce.store import Store
 
 TITLE = "Fraud among reviewers"
-ELSEWHERE = True  # on docs/how-to/edge-attributes.md
+ELSEWHERE = True  # on docs/understanding/measurements.md
 TREES = 500
 EPOCHS = 100
 DATASETS = {"amazon-fraud-1": "1% labeled", "amazon-fraud": "10% labeled"}

@@ -10,7 +10,7 @@ from reproduce.methods import DATASET_NAMES, ONE_RUN, baseline_settings, se_gnn_
 from reproduce.store import Result, Store
 
 TITLE = "Finding wrong labels"
-ELSEWHERE = True  # on docs/how-to/labels.md
+ELSEWHERE = True  # on docs/understanding/measurements.md
 DATASETS = ("cora", "citeseer", "pubmed")
 NOISES = ("uniform-0.1", "uniform-0.2", "confused-0.1", "confused-0.2")
 USUAL = 10

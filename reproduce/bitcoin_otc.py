@@ -11,7 +11,7 @@ from reproduce.methods import se_gnn_settings
 from reproduce.store import Store
 
 TITLE = "Fraud on a Bitcoin exchange, with and without edge attributes"
-ELSEWHERE = True  # on docs/how-to/edge-attributes.md
+ELSEWHERE = True  # on docs/understanding/measurements.md
 TREES = 500
 EPOCHS = 100
 NAMES = {

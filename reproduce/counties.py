@@ -10,7 +10,7 @@ from reproduce.markdown import MISSING, measured, paragraphs, table
 from reproduce.store import Store
 
 TITLE = "Numbers of US counties, by cases"
-ELSEWHERE = True  # on docs/how-to/numbers.md
+ELSEWHERE = True  # on docs/understanding/measurements.md
 CALIBRATION = 0.5  # share of the validation counties that calibrates intervals
 GRID = {"learning_rate": [0.03, 0.1], "max_leaf_nodes": [8, 16, 31], "max_iter": [100, 200, 400]}
 PUBLISHED = {

@@ -10,7 +10,7 @@ from reproduce.methods import DATASET_NAMES, NAMES, baseline_settings, se_gnn_se
 from reproduce.store import Result, Store
 
 TITLE = "Prediction sets: coverage at 90%, and classes per set"
-ELSEWHERE = True  # on docs/how-to/uncertainty.md
+ELSEWHERE = True  # on docs/understanding/measurements.md
 DATASETS = ("cora", "citeseer", "pubmed")
 METHODS = ("se-gnn", "gcn")
 SCORES = ("lac", "aps", "daps")

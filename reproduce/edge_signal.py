@@ -12,7 +12,7 @@ from reproduce.methods import ONE_RUN, se_gnn_settings
 from reproduce.store import Store
 
 TITLE = "Graphs in which only what edges carry tells the classes apart"
-ELSEWHERE = True  # on docs/how-to/edge-attributes.md
+ELSEWHERE = True  # on docs/understanding/measurements.md
 NAMES = {"direction": "direction", "kind": "type", "weight": "weight", "attribute": "an attribute"}
 EPOCHS = 100
 ABOUT = f"""\

@@ -9,7 +9,7 @@ from reproduce.markdown import paragraphs, spread, table
 from reproduce.store import Store
 
 TITLE = "Cases for any trained model"
-ELSEWHERE = True  # on docs/how-to/any-model.md
+ELSEWHERE = True  # on docs/understanding/measurements.md
 DATASETS = {"cora": "Cora", "citeseer": "Citeseer", "pubmed": "PubMed", "amazon-photo": "Amazon-Photo"}
 WORTH_ON = ("cora", "citeseer", "pubmed")
 MODELS = {"gcn": "GCN", "gat": "GAT", "graph-sage": "GraphSAGE"}

@@ -11,7 +11,7 @@ from reproduce.methods import ONE_RUN, se_gnn_settings
 from reproduce.store import Result, Store
 
 TITLE = "Honest answers"
-ELSEWHERE = True  # on docs/how-to/labels.md
+ELSEWHERE = True  # on docs/understanding/measurements.md
 PUBLIC = ("cora", "citeseer", "digits", "citeseer-metattack-0.25")
 FLIPPED = "flipped-0.08"
 AUDIT = {

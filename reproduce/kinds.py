@@ -10,7 +10,7 @@ from reproduce.methods import se_gnn_settings
 from reproduce.store import Store
 
 TITLE = "Several node types"
-ELSEWHERE = True  # on docs/how-to/edge-attributes.md
+ELSEWHERE = True  # on docs/understanding/measurements.md
 DATASETS = {"acm": "ACM", "dblp": "DBLP"}
 EPOCHS, MEMBERS = 200, 3
 RGCN = {"hidden_size": 64, "dropout": 0.5, "learning_rates": [0.01, 0.003], "weight_decay": 5e-4, "epochs": 200}

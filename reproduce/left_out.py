@@ -10,7 +10,7 @@ from reproduce.methods import DATASET_NAMES, baseline_settings
 from reproduce.store import Store
 
 TITLE = "Abstaining: detecting the nodes of a class that was left out"
-ELSEWHERE = True  # on docs/how-to/uncertainty.md
+ELSEWHERE = True  # on docs/understanding/measurements.md
 DATASETS = ("cora", "citeseer", "pubmed")
 SHOWN = {"unlike": "novelty score", "gcn_probability": "GCN, largest probability", "gcn_energy": "GCN, energy"}
 ABOUT = """\

@@ -11,7 +11,7 @@ from reproduce.markdown import paragraphs, spread, table
 from reproduce.store import Store
 
 TITLE = "Link prediction"
-ELSEWHERE = True  # on docs/how-to/links.md
+ELSEWHERE = True  # on docs/understanding/measurements.md
 METHODS = {"cn": "common neighbors", "aa": "Adamic-Adar", "ra": "resource allocation", "gae": "GAE", "se-gnn": "SE-GNN"}
 COLUMNS = {"mrr": "MRR", "hits@10": "Hits@10", "roc_auc": "ROC-AUC", "average_precision": "AP"}
 NAMES = {"citeseer": "Citeseer", "cora": "Cora", "pubmed": "PubMed"}

@@ -13,7 +13,7 @@ from reproduce.store import Store
 from se_gnn.settings.presets import RECIPES
 
 TITLE = "Recipes of the default preset on validation nodes"
-ELSEWHERE = True  # on docs/how-to/settings.md
+ELSEWHERE = True  # on docs/understanding/measurements.md
 GRAPHS = ("cora", "citeseer", "citeseer-planetoid", "pubmed", "citeseer-metattack-0.25", "digits", "ba-shapes")
 # each is a recipe with some settings changed; what they change it to is not what the recipe does
 CHANGED: dict[str, tuple[str, dict[str, Any]]] = {

@@ -10,7 +10,7 @@ from reproduce.methods import ONE_RUN, se_gnn_settings
 from reproduce.store import Store
 
 TITLE = "What to label next: accuracy by the number of labels"
-ELSEWHERE = True  # on docs/how-to/labels.md
+ELSEWHERE = True  # on docs/understanding/measurements.md
 DATASET = "cora"
 CHOICES = {"suggested": "suggested", "random": "drawn at random"}
 LABELS = (7, 14, 28, 42, 56, 70, 105, 140)  # one per class at first, 140 as in the public split

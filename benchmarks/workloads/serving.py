@@ -38,7 +38,7 @@ def load(case: Case, run: RunSettings) -> Outcome:
     nodes = np.random.default_rng(run.seed).permutation(graph.num_nodes)
     with tempfile.TemporaryDirectory(prefix="se-gnn-serve-") as folder:
         save_model(trained, Path(folder) / "model")
-        with _serving(Path(folder) / "model") as server:
+        with serving(Path(folder) / "model") as server:
             _explain_some(server, nodes[:50])
             worked = server.worked()
             seconds = _explain_some(server, np.resize(nodes, 20 if run.quick else EXPLANATIONS))
@@ -68,31 +68,37 @@ def load(case: Case, run: RunSettings) -> Outcome:
 
 
 @dataclass(slots=True)
-class _Server:
+class Server:
+    """A server that answers on a port of this machine, and what it has used so far."""
+
     port: int
     process: psutil.Process
     start_up: float
     start_up_work: float = 0.0
 
     def get(self, path: str, connection: http.client.HTTPConnection) -> int:
+        """The status of an answer, which is read to its end."""
         connection.request("GET", path)
         answer = connection.getresponse()
         answer.read()
         return answer.status
 
     def connect(self) -> contextlib.closing[http.client.HTTPConnection]:
+        """A new connection."""
         return contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=60))
 
     def worked(self) -> float:
+        """Seconds of processor time."""
         times = self.process.cpu_times()
         return float(times.user + times.system)
 
     def memory(self) -> float:
+        """Bytes of memory."""
         return float(self.process.memory_info().rss)
 
 
 @contextlib.contextmanager
-def _serving(folder: Path) -> Iterator[_Server]:
+def serving(folder: Path) -> Iterator[Server]:
     """The server in a process of its own; start-up is from the command to the first answer."""
     command = [sys.executable, "-m", "se_gnn", "serve", str(folder), "--port", "0", "--set", "per_second=1000000"]
     began = time.perf_counter()
@@ -102,7 +108,7 @@ def _serving(folder: Path) -> Iterator[_Server]:
         found = re.search(r":(\d+)/", process.stdout.readline())
         if found is None:
             raise RuntimeError("the server did not start")
-        server = _Server(int(found[1]), psutil.Process(process.pid), 0.0)
+        server = Server(int(found[1]), psutil.Process(process.pid), 0.0)
         while not _answers(server, "/healthz"):
             time.sleep(0.01)
         server.start_up, server.start_up_work = time.perf_counter() - began, server.worked()
@@ -116,7 +122,7 @@ def _serving(folder: Path) -> Iterator[_Server]:
             process.stdout.close()
 
 
-def _answers(server: _Server, path: str) -> bool:
+def _answers(server: Server, path: str) -> bool:
     try:
         with server.connect() as connection:
             return server.get(path, connection) == 200
@@ -124,7 +130,7 @@ def _answers(server: _Server, path: str) -> bool:
         return False
 
 
-def _explain_some(server: _Server, nodes: np.ndarray) -> list[float]:
+def _explain_some(server: Server, nodes: np.ndarray) -> list[float]:
     seconds = []
     with server.connect() as connection:
         for node in nodes.tolist():
@@ -135,7 +141,7 @@ def _explain_some(server: _Server, nodes: np.ndarray) -> list[float]:
     return seconds
 
 
-def _read_at_once(server: _Server, nodes: np.ndarray, *, each: int) -> tuple[int, int]:
+def _read_at_once(server: Server, nodes: np.ndarray, *, each: int) -> tuple[int, int]:
     """Readers that open pages and ask for explanations, all at the same time; how many requests were answered."""
     statuses: list[int] = []
 
@@ -154,7 +160,7 @@ def _read_at_once(server: _Server, nodes: np.ndarray, *, each: int) -> tuple[int
     return sum(status == 200 for status in statuses), READERS * each
 
 
-def _ask_on(server: _Server, nodes: np.ndarray, count: int) -> int:
+def _ask_on(server: Server, nodes: np.ndarray, count: int) -> int:
     """Requests of all kinds, until there were enough or the time is over."""
     began = time.perf_counter()
     paths = (

@@ -1,4 +1,4 @@
-"""Figures of the short guides, from how long to what to label next; all out of committed results."""
+"""Figures of the page on measurements and of the guides, all out of committed results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from reproduce import (
 from reproduce.markdown import paragraphs, table
 from reproduce.store import Store
 
-DOCS = ROOT / "docs" / "how-to"
+DOCS = ROOT / "docs"
 PUBLISHED = ROOT / "benchmarks" / "published"
 MEASURED = {
     "pubmed": "PubMed: 19,717 nodes, 44,324 edges, 60 labeled",
@@ -40,7 +40,7 @@ Edges with attributes are compared by products of edges instead of nodes, which 
 table shows the processor time of a comparison with random edge attributes, as a multiple of the time for the plain
 graph, with local graphs of at most 64 edges (`{command}`):"""
 MADE_UP = """\
-`edge_signal_graph` in [the lab](../understanding/lab.md) generates graphs with two classes whose edges and node
+`edge_signal_graph` in [the lab](lab.md) generates graphs with two classes whose edges and node
 attributes have the same distribution: only the direction, the type, the weight or an attribute of the edges differs.
 
 ```python
@@ -95,7 +95,7 @@ def sets() -> str:
     return coverage.render(Store(), DOCS)
 
 
-def strangers() -> str:
+def novelty() -> str:
     """How well a class that was left out is told from the others."""
     return left_out.render(Store(), DOCS)
 
@@ -141,7 +141,7 @@ def rich_edges() -> str:
     store = Store()
     return paragraphs(
         edge_costs(),
-        "## Accuracy if only the edges differ",
+        "### Only the edges differ",
         MADE_UP,
         edge_signal.render(store, DOCS),
         "### Bitcoin exchange",
@@ -154,11 +154,16 @@ def rich_edges() -> str:
 
 
 PAGES: dict[Path, dict[str, Callable[[], str]]] = {
-    DOCS / "labels.md": {"wrong_labels": wrong_labels, "suggestions": suggestions},
-    DOCS / "settings.md": {"tried_recipes": tried_recipes, "how_long": how_long},
-    DOCS / "uncertainty.md": {"sets": sets, "strangers": strangers},
-    DOCS / "any-model.md": {"other_models": other_models},
-    DOCS / "edge-attributes.md": {"rich_edges": rich_edges},
-    DOCS / "links.md": {"found_links": found_links},
-    DOCS / "numbers.md": {"county_numbers": county_numbers},
+    DOCS / "how-to" / "settings.md": {"how_long": how_long},
+    DOCS / "understanding" / "measurements.md": {
+        "wrong_labels": wrong_labels,
+        "suggestions": suggestions,
+        "sets": sets,
+        "novelty": novelty,
+        "rich_edges": rich_edges,
+        "county_numbers": county_numbers,
+        "found_links": found_links,
+        "other_models": other_models,
+        "tried_recipes": tried_recipes,
+    },
 }

@@ -14,7 +14,7 @@ import numpy as np
 
 from se_gnn.datasets.raw_files import RawFile, read_verified
 from se_gnn.graph import Graph
-from se_gnn.tables.features import fit_structure
+from se_gnn.tables.features import encode_structure, fit_structure
 
 _ORIGIN = "the files of https://github.com/leoribeiro/struc2vec as tables: airport and activity, from and to"
 TEST, VALIDATION = 0.2, 0.2  # of all airports, and of those that are left
@@ -36,7 +36,7 @@ def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> Gra
     validation, train = np.split(rest, [round(VALIDATION * len(rest))])
     return Graph.build(
         name=name,
-        features=fitted.features,
+        features=encode_structure(fitted.columns, len(names), pairs),
         feature_names=[column.name for column in fitted.columns],
         columns=fitted.columns,
         edges=pairs,

@@ -10,7 +10,7 @@ def test_suggestions_are_printed_and_written_most_helpful_first(run, model, tmp_
     for ending in ("csv", "jsonl"):
         result = run("labels", "suggest", model, "--count", "2", "--nodes", names, "--out", tmp_path / f"next.{ending}")
         assert result.exit_code == 0, result.output
-        assert "nearest labeled" in result.stdout
+        assert "nearest case" in result.stdout
     expected = [one.name for one in suggest(load_model(model), 2, candidates=[12, 13, 14, 15])]
     with (tmp_path / "next.csv").open(newline="") as file:
         assert [row["node"] for row in csv.DictReader(file)] == expected

@@ -10,6 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backends import GPU, on_every_device, on_triton
 from se_gnn.deterministic import linear, linear_by_row, one_thread, rows
 from se_gnn.graph.sparse import SparseMatrix
 from strategies import continuous, seeds
@@ -42,17 +43,32 @@ def sparse(seed, num_rows, num_columns, density):
     return SparseMatrix.from_scipy(matrix), torch.from_numpy(matrix.toarray())
 
 
+@on_triton
+@pytest.mark.parametrize(("shape", "density", "width"), [((40, 30), 0.2, 5), ((3, 400), 0.9, 200), ((2, 2), 0.0, 1)])
+def test_a_sparse_product_by_triton_is_that_of_the_dense_matrix(shape, density, width):
+    from se_gnn.deterministic.cuda import csr_product  # only on machines with Triton
+
+    matrix, dense = sparse(0, *shape, density)
+    x = continuous(1, shape[1], width)
+    parts = (matrix.rows.crow_indices(), matrix.rows.col_indices(), matrix.values, x)
+    product = csr_product(*(part.to(GPU) for part in parts)).cpu()
+    torch.testing.assert_close(product, dense @ x, atol=1e-4, rtol=1e-5)
+
+
+@on_every_device
 @given(
     seed=seeds, num_rows=st.integers(1, 40), num_columns=st.integers(1, 30), width=st.integers(0, 9),
     density=st.sampled_from([0.0, 0.1, 0.9]),
 )  # fmt: skip
-def test_a_sparse_product_and_its_gradient_are_those_of_the_dense_matrix(seed, num_rows, num_columns, width, density):
-    matrix, dense = sparse(seed, num_rows, num_columns, density)
-    x = torch.from_numpy(np.random.default_rng(seed).normal(size=(num_columns, width)).astype(np.float32))
+def test_a_sparse_product_and_its_gradient_are_those_of_the_dense_matrix(
+    seed, num_rows, num_columns, width, density, device
+):
+    matrix, dense = (each.to(torch.device(device)) for each in sparse(seed, num_rows, num_columns, density))
+    x = torch.from_numpy(np.random.default_rng(seed).normal(size=(num_columns, width)).astype(np.float32)).to(device)
     x.requires_grad_()
     product = matrix @ x
     torch.testing.assert_close(product, dense @ x, atol=1e-5, rtol=1e-5)
-    weights = torch.from_numpy(np.random.default_rng(1).normal(size=(num_rows, width)).astype(np.float32))
+    weights = torch.from_numpy(np.random.default_rng(1).normal(size=(num_rows, width)).astype(np.float32)).to(device)
     (gradient,) = torch.autograd.grad(product, x, weights)
     torch.testing.assert_close(gradient, dense.T @ weights, atol=1e-5, rtol=1e-5)
 

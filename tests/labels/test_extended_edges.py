@@ -49,5 +49,5 @@ def test_values_and_kinds_that_do_not_fit_are_refused(graph):
     with pytest.raises(InputError, match="the same parts to be joined"):
         extended_graph(graph, new)
     plain = random_graph()
-    with pytest.raises(InputError, match="new edges carry weight, but those of graph do not"):
+    with pytest.raises(InputError, match="new edges have weight, but those of graph do not"):
         extended_graph(plain, new_nodes_from_arrays(plain, np.ones((1, 5)), [[16, 3]], edge_values=other))

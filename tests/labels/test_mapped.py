@@ -75,7 +75,7 @@ TASKS = {
 
 
 @pytest.mark.parametrize("task", TASKS)
-@pytest.mark.filterwarnings("ignore:coverage 0.9 takes at least")
+@pytest.mark.filterwarnings("ignore:coverage 0.9 needs at least")
 def test_a_mapped_graph_gives_the_answers_of_the_graph_in_memory(both, task):
     expected, found = (np.asarray(TASKS[task](model), float) for model in both)
     np.testing.assert_allclose(lowest(found), lowest(expected), atol=1e-5)

@@ -87,7 +87,7 @@ def test_nodes_of_an_unknown_class_are_told_from_the_rest():
 
 def test_too_few_validation_nodes_for_a_rate_of_false_alarms_are_warned_of(trained, graph):
     few = dataclasses.replace(trained, graph=graph.with_split(train=graph.train, validation=graph.validation[:5]))
-    with pytest.warns(UserWarning, match="at least 19 nodes to take the threshold from, there are 5"):
+    with pytest.warns(UserWarning, match="at least 19 nodes to set the threshold, there are 5"):
         assert not novelty(few, graph.test).abstains.any()
 
 

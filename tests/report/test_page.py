@@ -182,7 +182,7 @@ def test_a_text_of_a_table_is_shown_as_words_without_numbers():
     assert "<bdi>food rent</bdi>" in page
     assert "rent" in page
     assert "<bdi>rent</bdi>" in page
-    assert "Each effect is exact: the attribute is taken from one of the two nodes at a time" in shown
+    assert "Each effect is exact: the attribute is removed from one of the two nodes at a time" in shown
 
 
 def test_a_name_that_is_a_number_is_not_read_as_a_count(hub):

@@ -9,6 +9,7 @@ import pytest
 from se_gnn.errors import InputError
 from se_gnn.tables import read_tables
 from se_gnn.tables.guess import guess_tables
+from se_gnn.tables.new_nodes import read_new_nodes
 
 NUM = 60
 
@@ -96,3 +97,40 @@ def test_an_import_suggests_what_edges_could_carry(save):
     assert summary.suggestion in str(summary)
     taken = read_tables(nodes, save("e.csv", edges), **options, directed=True, edge_weight="amount", edge_type="kind")
     assert taken.summary.suggestion == ""
+
+
+def test_each_edge_table_may_call_its_ends_differently(save):
+    u, v, draw = pairs()
+    films = pd.DataFrame({"film_id": range(1, NUM + 1), "título": [f"El año {i}" for i in range(NUM)]})
+    films["género"] = draw.choice(["drama", "terror"], NUM)
+    actors = pd.DataFrame({"actor_id": [f"a{i}" for i in range(NUM)], "nombre": [f"Ángel {i}" for i in range(NUM)]})
+    plays = pd.DataFrame({"actor_id": [f"a{i}" for i in u], "film_id": v + 1})
+    follows = pd.DataFrame({"film": u + 1, "sequel": v + 1})
+    tables = {"films": films, "actors": actors, "plays": plays, "follows": follows}
+    guess = guess_tables([save(f"{name}.csv", table) for name, table in tables.items()])
+    assert guess.settings["source"] == {"plays": "actor_id", "follows": "film"}
+    assert guess.settings["target"] == {"plays": "film_id", "follows": "sequel"}
+    assert (guess.settings["label"], guess.settings["caption"]) == ("género", "título")
+    assert "--source plays=actor_id,follows=film" in guess.command("graph")
+    graph = read_tables(*guess.tables, **guess.settings).graph
+    sequels = pd.DataFrame({"film": [999], "sequel": [1]})
+    played = pd.DataFrame({"actor_id": ["a1"], "film_id": [999]})
+    rows = {"films": pd.DataFrame({"film_id": [999], "título": ["El fin"]})}
+    new = read_new_nodes(graph, rows, {"follows": sequels, "plays": played})
+    assert len(new.pairs) == 2, "new rows have the columns of the import"
+
+
+def test_edges_to_unknown_nodes_are_left_out_and_ids_that_come_again_are_named(save):
+    u, v, draw = pairs()
+    nodes = pd.DataFrame({"sku": [f"S{i}" for i in range(NUM)], "category": draw.choice(["toys", "books"], NUM)})
+    edges = pd.DataFrame({"sku_1": [f"S{i}" for i in u], "sku_2": [f"S{i}" for i in v]})
+    edges.loc[:3, "sku_2"] = "GONE"
+    paths = [save("products.csv", nodes), save("together.csv", edges)]
+    guess = guess_tables(paths)
+    assert ("left out", "4 of 150 rows of together.csv refer to nodes that are in no table") in guess.reasons
+    assert guess.command("graph").endswith("--set drop_dangling=true --out graph")
+    assert read_tables(*guess.tables, **guess.settings).graph.num_nodes == NUM
+    paths[0] = save("products.csv", pd.concat([nodes, nodes[:1]]))
+    guess = guess_tables(paths)
+    with pytest.raises(InputError, match=r"the id 'S0' was given in row 1 already .* keep one row per node"):
+        read_tables(*guess.tables, **guess.settings)

@@ -112,8 +112,8 @@ def test_a_ranking_chooses_its_vote_by_its_own_figure():
 
 
 def test_figures_that_are_too_good_and_classes_that_are_lost_are_not_passed_over():
-    with pytest.warns(UserWarning, match="validation accuracy of 95.0% is too good: it is 80.0%"):
+    with pytest.warns(UserWarning, match="validation accuracy of 95.0% is optimistic: cross-fitted, it is 80.0%"):
         warn_of_optimism({"accuracy": 0.95}, {"accuracy": 0.8, "nodes": 400})
     graph = random_graph(0, num_classes=2)
-    with pytest.warns(UserWarning, match="no validation node of these classes is found: .* set best_by to balanced"):
+    with pytest.warns(UserWarning, match="no validation node of these classes is predicted .* set best_by to balanced"):
         warn_of_lost_classes({"nodes": 120, "confusion": [[110, 0], [10, 0]]}, graph)

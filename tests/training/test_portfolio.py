@@ -43,7 +43,7 @@ def test_what_was_decided_is_in_the_settings_with_the_reason(trained):
     assert share.what.startswith("attribute_share = ")
     assert vote.what.startswith("K = ")
     assert calibration.what == "calibration error"
-    assert "validation nodes that chose nothing" in calibration.reason
+    assert "validation nodes, cross-fitted" in calibration.reason
 
 
 def test_every_value_has_its_origin(trained):

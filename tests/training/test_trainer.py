@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import re
+import subprocess
 import sys
 
 import numba
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 
+from backends import on_every_device
 from se_gnn import progress
 from se_gnn.device import resolve_device
 from se_gnn.errors import InputError
@@ -43,19 +46,48 @@ def assert_same_bits(one, other):
     assert timeless(one.facts) == timeless(other.facts)
 
 
+@on_every_device
 @pytest.mark.parametrize(("measure", "references"), [("cosine", "support"), ("distance", "nearest")])
-def test_the_same_seed_gives_the_same_bits(measure, references, tmp_path):
+def test_the_same_seed_gives_the_same_bits(measure, references, device, tmp_path):
     asked = small_settings(
         measure=measure, directions="both", references=references,
     )  # fmt: skip
     torch.manual_seed(1)
     np.random.seed(1)  # noqa: NPY002 (the global generator is what must not matter)
-    one = fit(GRAPH, asked, seed=7, folder=tmp_path / "one")
+    one = fit(GRAPH, asked, seed=7, device=device, folder=tmp_path / "one")
     torch.manual_seed(2)
     np.random.seed(2)  # noqa: NPY002
-    other = fit(GRAPH, asked, seed=7, folder=tmp_path / "other")
+    other = fit(GRAPH, asked, seed=7, device=device, folder=tmp_path / "other")
     assert_same_bits(one, other)
     assert list(map(without_time, records(tmp_path / "one"))) == list(map(without_time, records(tmp_path / "other")))
+
+
+ON_CUDA_ALONE = """
+import hashlib, sys
+import torch
+from se_gnn.settings import Settings
+from se_gnn.training import fit
+from benchmarks.graphs import generated_graph
+
+torch.use_deterministic_algorithms(True)
+given = {"portfolio": False, "members": 2} if sys.argv[1] == "best" else {}
+trained = fit(generated_graph(700, seed=0), Settings.of(sys.argv[1], epochs=12, **given), seed=3, device="cuda")
+tensors = [*trained.encoder.state_dict().values(), torch.from_numpy(trained.predict(trained.graph.test).probabilities)]
+print(hashlib.sha256(b"".join(tensor.cpu().numpy().tobytes() for tensor in tensors)).hexdigest())
+"""
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("preset", ["best", "paper", "authors"])
+def test_on_cuda_two_processes_train_to_the_same_bits_and_every_operation_is_deterministic(preset):
+    command = [sys.executable, "-c", ON_CUDA_ALONE, preset]
+    environment = {**os.environ, "CUBLAS_WORKSPACE_CONFIG": ":4096:8", "PYTHONPATH": os.pathsep.join(sys.path)}
+    found = [
+        subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=True).stdout
+        for _ in range(2)
+    ]
+    assert found[0] == found[1] != ""
 
 
 def test_another_seed_gives_other_bits():

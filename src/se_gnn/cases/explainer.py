@@ -80,7 +80,7 @@ class CaseExplainer(ClassVoting):
 
     @property
     def agreement(self) -> float:
-        """Share of held-out nodes on which the vote and the model agree; these nodes chose nothing."""
+        """Share of held-out nodes on which the vote and the model agree; no setting was chosen on them."""
         figures = self.trained_.facts.test
         assert figures is not None
         return float(figures["accuracy"])

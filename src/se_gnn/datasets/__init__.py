@@ -143,7 +143,7 @@ def dataset_name(data: str) -> str | None:
     if data and holds_graph(data):
         return None
     if data and Path(data).is_dir():
-        raise InputError(f"{data} is a folder without a stored graph (graph.json and graph.safetensors)")
+        raise InputError(f"{data} is a folder without a stored graph (graph.json and graph.*.npy)")
     raise InputError(unknown_dataset(data, ", or a stored graph's folder"))
 
 

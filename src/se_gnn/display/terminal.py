@@ -61,11 +61,24 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, names: Sequen
 
     def line(row: Sequence[str]) -> str:
         aligned = (
-            pad(shorten(text, w), w) if i in names else text.rjust(w) for i, (text, w) in enumerate(zip(row, widths))
+            pad(_fitted(text, w), w) if i in names else text.rjust(w) for i, (text, w) in enumerate(zip(row, widths))
         )
         return "  ".join(aligned).rstrip()
 
     return "\n".join([line(cells[0]), "-" * (sum(widths) + 2 * (len(widths) - 1)), *map(line, cells[1:])])
+
+
+def _fitted(text: str, limit: int) -> str:
+    """A text in so many columns; of a caption with a name behind it, the name stays whole: people copy it.
+
+    >>> _fitted("Café Robot 12 (SKU00462)", 19), _fitted("paper-identifier-0074", 12)
+    ('Café… 12 (SKU00462)', 'paper-…-0074')
+    """
+    caption, _, name = text.removesuffix(")").rpartition(" (")
+    left = limit - width(name) - len(" ()")
+    if width(text) > limit and text.endswith(")") and caption and left >= 3:
+        return f"{shorten(caption, left)} ({name})"
+    return shorten(text, limit)
 
 
 def percent(value: float | None) -> str:

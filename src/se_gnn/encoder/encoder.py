@@ -231,8 +231,7 @@ class Network(nn.Module):
         are computed again (with residual layers: those around them as well).
         """
         layer = self.dense(0)
-        moved = torch.zeros(*change.ratio.shape, layer.out_features, device=layer.weight.device)
-        moved.index_add_(1, change.variant, self._moved(layer, change))
+        moved = _added(self._moved(layer, change), change.variant, change.ratio.shape[1])
         unbiased = steps.first[change.nodes] - layer.bias
         own = self.later_layers((unbiased[:, None] - moved) * change.ratio[:, :, None] + layer.bias)
         if self.residual is not None:
@@ -255,6 +254,14 @@ class Network(nn.Module):
         alone = torch.zeros(propagation.rows.shape[0], len(nodes), device=nodes.device)
         alone[nodes, torch.arange(len(nodes), device=nodes.device)] = 1
         return self.aggregate(alone, lambda h: propagation @ h)[nodes]
+
+
+def _added(values: Tensor, places: Tensor, count: int) -> Tensor:
+    """The sums of values that have the same place, [U, f, D] to [U, count, D]."""
+    if values.device.type == "cpu":
+        return values.new_zeros(len(values), count, values.shape[2]).index_add_(1, places, values)
+    which = torch.nn.functional.one_hot(places, count).to(values.dtype)  # there index_add_ adds in no fixed order
+    return torch.einsum("ufd,fs->usd", values, which)
 
 
 def _pagerank_weights(steps: int, teleport: float) -> Tensor:

@@ -27,15 +27,18 @@ TakenFrom = Literal["one", "both"]
 Thing = tuple[tuple[int, ...], Tensor | None]  # a node, or the ends of an edge and what it adds to their mean, [D]
 
 NOTE = (
-    "Each effect is exact: the attribute is taken from {whom}, all else stays as it is, and their similarity is "
-    "computed again; the effect is {lost}. Below 0: they would be more similar without it. Taken means {taken}. "
+    "Each effect is exact: the attribute is removed from {whom}, everything else stays as it is, and their similarity "
+    "is computed again; the effect is {lost}. If it is negative, they would be more similar without the attribute. "
+    "Removed means {taken}. "
     "The effects do not add up to the similarity, because attributes act together."
 )
 WHOM = {"one": "one of the two {things} at a time", "both": "both {things}"}
-LOST = {"one": "what is lost, the mean of the two ways", "both": "what is lost"}
+LOST = {"one": "the similarity that is lost, averaged over the two", "both": "the similarity that is lost"}
 TO_ZERO = "set to 0"
 TO_MEAN = "set to its mean over all nodes"
-TO_EITHER = "set to 0 where the attribute counts something (never negative, mostly 0), else to its mean over all nodes"
+TO_EITHER = (
+    "set to 0 if the attribute counts something (never negative, mostly 0), otherwise to its mean over all nodes"
+)
 
 
 @torch.no_grad()
@@ -153,8 +156,8 @@ def _thing(trained: Model, name: str, given: int | Sequence[int] | IntArray) -> 
     ids = np.flatnonzero((graph.edges.ends == sorted(ends)).all(axis=1))
     if len(ids) > 1:
         raise InputError(
-            f"the ends of an edge must tell which one it is, {len(ids)} edges join {graph.node_names[ends[0]]!r} and "
-            f"{graph.node_names[ends[1]]!r}, and each carries something else"
+            f"the two ends must identify an edge, but {len(ids)} edges with attributes of their own join "
+            f"{graph.node_names[ends[0]]!r} and {graph.node_names[ends[1]]!r}"
         )
     return ends, terms(torch.from_numpy(ids).to(trained.encoder.device))[0] if len(ids) else None
 

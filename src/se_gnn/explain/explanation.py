@@ -229,7 +229,7 @@ class NumberAnswer:
     low: float | None = None  # of the interval; None: there is none, or it is not bounded
     high: float | None = None
     coverage: float = 0.0  # probability that the interval promises
-    guaranteed: bool = False  # calibrated on nodes that chose nothing
+    guaranteed: bool = False  # calibrated on held-out nodes
     values_read: bool = False  # embeddings depend on known values, and a stated removal keeps them as they are
     abstained: Abstention | None = None  # then the vote is context, not an answer
     model: ExplainedModel | None = None  # always None: a vote of numbers explains itself

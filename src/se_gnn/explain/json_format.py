@@ -24,6 +24,7 @@ FORMAT = "se-gnn-explanation"
 VERSION = 3
 
 Kind = TypeVar("Kind")
+_SCALARS = frozenset({int, float, str, bool, type(None)})
 _ARRAYS: dict[Any, Any] = {IntArray: np.int64, FloatArray: np.float32, BoolArray: np.bool_}
 
 
@@ -64,12 +65,14 @@ def from_plain(kind: type[Kind], loaded: Any, form: str, version: int, what: str
 
 def to_plain(value: Any) -> Any:
     """A dataclass, or a part of one, as values that JSON knows."""
+    if type(value) in _SCALARS:  # nearly all values of a batch: everything else is asked afterwards
+        return value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         plain = {"kind": value.kind} if hasattr(value, "kind") else {}
-        for name, (hint, default) in _fields(type(value)).items():
+        for name, (_, default, is_table) in _fields(type(value)).items():
             content = getattr(value, name)
             if default is dataclasses.MISSING or type(content) is not type(default) or content != default:
-                plain[name] = to_plain(list(content.values()) if _is_table(hint) else content)
+                plain[name] = to_plain(list(content.values()) if is_table else content)
         return plain
     if isinstance(value, np.ndarray):
         return [None if one != one else one for one in value.tolist()]
@@ -81,13 +84,14 @@ def to_plain(value: Any) -> Any:
 
 
 @functools.cache
-def _fields(kind: Any) -> dict[str, tuple[Any, Any]]:
-    """The fields of a dataclass, each with its type and its default; MISSING for those without one."""
+def _fields(kind: Any) -> dict[str, tuple[Any, Any, bool]]:
+    """The fields of a dataclass: type, default (MISSING: there is none), and whether it is a table by id."""
     hints = get_type_hints(kind)
     return {
         one.name: (
             hints[one.name],
             one.default if one.default_factory is dataclasses.MISSING else one.default_factory(),
+            _is_table(hints[one.name]),
         )
         for one in dataclasses.fields(kind)
     }

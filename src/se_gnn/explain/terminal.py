@@ -6,7 +6,7 @@ from se_gnn.display.terminal import SHORTEST, paragraph, percent, room, table
 from se_gnn.display.text import cut, printable_name, shorten_pair, width
 from se_gnn.explain.explanation import EdgeInfo, Explanation
 from se_gnn.explain.sections import Cell, Section, Share, Table, sections
-from se_gnn.explain.text import edge_in_words
+from se_gnn.explain.text import edge_in_words, joint
 
 
 def to_text(explanation: Explanation, k: int) -> str:
@@ -41,8 +41,8 @@ def _cell(cell: Cell, explanation: Explanation, space: int) -> str:
 
 
 def _edge(edge: EdgeInfo, explanation: Explanation, space: int) -> str:
-    """An edge in so many columns; of long names both stay, each cut in its middle, and what it carries is cut last."""
-    rest = width(printable_name(edge_in_words(edge, "", "")))
+    """An edge in so many columns: what it carries is cut first, then both names, each in its middle."""
+    between = width(printable_name(f" {joint(edge)} "))
     start, end = (printable_name(explanation.caption(node)) for node in (edge.start, edge.end))
-    shortened = shorten_pair(start, end, max(2 * SHORTEST, space - rest))
+    shortened = shorten_pair(start, end, max(2 * SHORTEST, space - between - len("…")))
     return cut(printable_name(edge_in_words(edge, *shortened)), space)

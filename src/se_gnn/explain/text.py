@@ -309,7 +309,7 @@ def _sentences(explanation: Explanation) -> Iterator[list[Piece]]:
     elif not isinstance(answer, NumberAnswer):
         yield _what_if(explanation)
     elif answer.values_read:
-        yield ["The encoder reads known values of graph neighbors; a stated removal takes away the vote only."]
+        yield ["The encoder reads known values of graph neighbors; a stated removal removes only the vote."]
 
 
 def _number(explanation: Explanation, answer: NumberAnswer) -> Iterator[list[Piece]]:

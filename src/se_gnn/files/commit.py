@@ -183,7 +183,7 @@ def finish_interrupted(folder: Path) -> None:
         remove_tree(folder / COMMIT)  # all moved, the record goes last; or a link, which is never followed
     if os.path.lexists(folder / NEW):
         remove_tree(folder / NEW)
-        note.append(f"removed what an interrupted write of {folder} had left; the files before it are whole")
+        note.append(f"removed the remains of an interrupted write of {folder}; the earlier files are intact")
     for text in note:
         warnings.warn(text, stacklevel=3)
 
@@ -192,7 +192,7 @@ def pending_note(folder: Path) -> None:
     """Warn a reader of a write that was killed after its step: the new files are there, not yet in their place."""
     if _pending(folder) is not None:
         warnings.warn(
-            f"a write of {folder} was interrupted when all its files were there; they are read from {folder / COMMIT}",
+            f"a write of {folder} was interrupted after all files were complete; they are read from {folder / COMMIT}",
             stacklevel=3,
         )
 

@@ -130,7 +130,7 @@ def _check_blocks(graph: Graph, fresh: Nodes) -> None:
 def _edges(graph: Graph, new: NewNodes, total: int) -> Edges:
     known, values = graph.edges, new.edge_values
     if known.values is None and values is not None:
-        raise InputError(f"new edges carry {', '.join(values.edge_data)}, but those of {graph.name} do not")
+        raise InputError(f"new edges have {', '.join(values.edge_data)}, but those of {graph.name} do not")
     if known.values is not None and values is None:
         values = known.values.neutral(len(new.pairs))
     if known.pairs.in_memory:

@@ -158,7 +158,7 @@ class Nodes:
         if isinstance(node, str):
             (found,) = self._find([node])
             if found < 0:
-                hint = did_you_mean(node, self.names[:CLOSE_AMONG])
+                hint = did_you_mean(node, [*self.names[:CLOSE_AMONG], *(self.captions or ())[:CLOSE_AMONG]])
                 shown = ", ".join(self.names[:3])
                 raise InputError(f"unknown node {str(node)!r}{hint}; the graph has {len(self):,} nodes: {shown}, ...")
             return found

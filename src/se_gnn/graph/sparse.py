@@ -20,6 +20,7 @@ from torch import Tensor
 from se_gnn.compiled_code import compiled
 from se_gnn.deterministic.layers import one_thread
 from se_gnn.deterministic.vectors import multiply_add
+from se_gnn.device import has_triton
 from se_gnn.graph.arrays import FloatArray, Int32Array
 
 PIECES = 64  # of a matrix, of about as many stored values each
@@ -117,6 +118,10 @@ def _revalued(matrix: Tensor, values: Tensor) -> Tensor:
 
 def csr_product(matrix: Tensor, dense: Tensor) -> Tensor:
     """[N, M] @ [M, D] -> [N, D]; no gradients."""
+    if matrix.device.type == "cuda" and has_triton():
+        from se_gnn.deterministic.cuda import csr_product as by_rows  # only on machines with Triton
+
+        return by_rows(matrix.crow_indices(), matrix.col_indices(), matrix.values(), dense)
     if matrix.device.type != "cpu":
         return matrix @ dense
     if not matrix.dtype == dense.dtype == torch.float32:

@@ -202,7 +202,7 @@ def preview(trained: Model, changes: Sequence[Change]) -> Preview:
         InputError: there is nothing to change, a class would lose its last labeled node, or fewer than K would be left.
     """
     if not changes:
-        raise InputError("nothing to change: the memory is as asked for already")
+        raise InputError("nothing to change: the labels are already like this")
     _check_answers(trained, changes)
     graph = apply(trained.graph, changes)
     check_enough(trained.graph, graph, trained.settings.vote.num_nearest)

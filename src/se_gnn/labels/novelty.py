@@ -122,8 +122,8 @@ def _cut(nodes: IntArray, score: Values, of_known: Values, false_alarms: float, 
     if math.isinf(threshold):
         needed = math.ceil(1 / false_alarms - 1 - 1e-9)
         warnings.warn(
-            f"false_alarms = {false_alarms:g} takes at least {needed} nodes to take the threshold from, there are "
-            f"{len(of_known)}: every node has an answer",
+            f"false_alarms = {false_alarms:g} needs at least {needed} nodes to set the threshold, there are "
+            f"{len(of_known)}: every node gets an answer",
             stacklevel=4,
         )
     about: dict[str, Any] = {"threshold": threshold, "false_alarms": false_alarms, "judged": len(of_known)}

@@ -272,7 +272,7 @@ def _warn_of_full_sets(graph: Graph, thresholds: Scores, counts: IntArray, cover
     needed = math.ceil(coverage / (1 - coverage) - 1e-9)
     if by_class:
         named = ", ".join(f"{graph.class_names[c]!r} ({counts[c]})" for c in open_ended[:10])
-        message = f"{needed} calibration nodes per class; fewer, so in every set: {named}"
+        message = f"{needed} calibration nodes per class; these classes have fewer and are in every set: {named}"
     else:
         message = f"{needed} calibration nodes, there are {counts.sum()}: every set holds all classes"
-    warnings.warn(f"coverage {coverage:g} takes at least {message}", stacklevel=4)
+    warnings.warn(f"coverage {coverage:g} needs at least {message}", stacklevel=4)

@@ -160,7 +160,7 @@ def _check(count: int, pool: IntArray, graph: Graph) -> None:
     if len(labeled):
         raise InputError(f"candidates must be nodes without a label, {graph.node_names[labeled[0]]!r} is labeled")
     if not len(pool):
-        raise InputError(f"{graph.name} has no node left to label: each is in a part of the split")
+        raise InputError(f"{graph.name} has no node left to label: the split uses all of them")
     if count > len(pool):
         raise InputError(f"count must be at most the {len(pool):,} nodes without a label, got {count:,}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from se_gnn.display.terminal import count, full_name, paragraph, percent, table
+from se_gnn.display.terminal import count, full_name, paragraph, percent, room, table
 from se_gnn.graph import Graph
 from se_gnn.labels.audit import Audit, Finding
 from se_gnn.labels.certificates import Certificates
@@ -15,6 +15,7 @@ from se_gnn.labels.suggest import Suggestion
 from se_gnn.labels.values import ValueAudit
 
 MOST_SHOWN = 10  # predictions that an edit changes
+NARROW = 100  # columns of a terminal, below which a table of labels leaves one out
 SHORT = dict(zip(Finding, ("wrong", "misleads", "unused", "relied on")))
 
 
@@ -36,6 +37,17 @@ def audit_text(found: Audit, top: int) -> str:
         for row in list(found)[:top]
     ]
     header = ["node", "label", "suggested", "wrong", "vote", "accuracy", "decides", "findings"]
+    left = [0, 1, 2, 4]
+    about = {
+        "suggested": "the class that all other labels suggest",
+        "wrong": "the probability that the label is wrong",
+        "vote": "the class that the other cases vote for",
+        "accuracy": "the change of validation accuracy without it, in percentage points",
+        "decides": "the number of predictions that its removal would change",
+    }
+    if room() < NARROW:  # names are worth more than another column of classes; a file has all of them
+        header, rows, left = [*header[:4], *header[5:]], [[*row[:4], *row[5:]] for row in rows], [0, 1, 2]
+        del about["vote"]
     tested = "There are too few validation labels to test how well wrong ones are found."
     if judged.rehearsal is not None:
         planted, hits, among, _ = judged.rehearsal
@@ -44,13 +56,9 @@ def audit_text(found: Audit, top: int) -> str:
         [
             f"{graph.name}: {count(len(found), 'labeled node')}",
             table(["finding", "nodes", "share"], counts),
-            f"Most suspicious first\n{table(header, rows, names=(0, 1, 2, 4))}",
+            f"Most suspicious first\n{table(header, rows, names=left)}",
             paragraph(f"About {percent(judged.rate)} of the labels are estimated to be wrong. {tested}"),
-            "suggested: the class that all other labels suggest\n"
-            "wrong: the probability that the label is wrong\n"
-            "vote: the class that the other cases vote for\n"
-            "accuracy: the change of validation accuracy without it, in percentage points\n"
-            "decides: the number of predictions that its removal would change",
+            "\n".join(f"{name}: {meaning}" for name, meaning in about.items()),
         ]
     )
 
@@ -93,13 +101,13 @@ def suggestions_text(found: Sequence[Suggestion], graph: Graph) -> str:
             full_name(graph, one.node),
             one.predicted,
             percent(one.uncertainty),
-            full_name(graph, one.nearest),
+            graph.caption(graph.node_id(one.nearest)),
             f"{one.similarity:.2f}",
             f"{one.represents:,}",
         ]
         for one in found
     ]
-    header = ["node", "predicted", "uncertainty", "nearest labeled node", "cosine", "represents"]
+    header = ["node", "predicted", "uncertainty", "nearest case", "cosine", "represents"]
     return table(header, rows, names=(0, 1, 3))
 
 

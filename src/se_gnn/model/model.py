@@ -227,7 +227,7 @@ def _check_edge_values(known: Graph, given: Graph, than: str) -> None:
     one, other = known.edge_values, given.edge_values
     had, has = ("nothing" if values is None else ", ".join(values.edge_data_words.values()) for values in (one, other))
     if (one is None) != (other is None) or (one is not None and other is not None and one.edge_data != other.edge_data):
-        raise InputError(f"{given.name} has edges that carry other values {than}: {has}, not {had}")
+        raise InputError(f"{given.name} has edges with other data {than}: {has}, not {had}")
     if one is None or other is None:
         return
     if one.type_names != other.type_names:

@@ -190,6 +190,8 @@ def name_place(point: Points, name: str) -> Points:
 
 def pieces(path: Points, count: int) -> list[Points]:
     """A path cut into ``count`` parts of about equal length, each [B, 2]."""
+    if count == 1:
+        return [path]
     steps = _steps(path)
     parts = []
     for low, high in itertools.pairwise(np.linspace(0, steps[-1], count + 1).tolist()):
@@ -280,23 +282,18 @@ def _clearance(path: Points, others: Points, radius: Points) -> float:
 
 def _row(path: Points, count: int, taken: Points) -> Points:
     """Places of some numbers side by side [count, 2]: the first of the usual ones that is free, else the freest."""
-    length = path_length(path)
+    steps = _steps(path)
+    at = steps[-1] * np.add.outer(_STEPS, (-0.05, 0.0, 0.05))  # behind, middle, ahead
+    behind, middle, ahead = np.moveaxis(np.stack([np.interp(at, steps, path[:, axis]) for axis in (0, 1)], -1), 1, 0)
+    across = np.array([_across(step) for step in ahead - behind])  # [steps, 2]
+    rows = [across[:, ::-1] * (1, -1), *([np.tile([1.0, 0.0], (len(_STEPS), 1))] if count > 1 else [])]
     spread = (np.arange(count) - (count - 1) / 2)[:, None] * BADGE
-    best, most = np.empty((0, 2)), -np.inf
-    for aside in _ASIDE:
-        for step in _STEPS:
-            behind, middle, ahead = (point_after(path, (step + shift) * length) for shift in (-0.05, 0, 0.05))
-            across = _across(ahead - behind)
-            along = np.array([across[1], -across[0]])
-            for direction in (along, np.array([1.0, 0.0])) if count > 1 else (along,):
-                places: Points = middle + aside * BADGE * across + spread * direction
-                gaps = np.linalg.norm(places[:, None] - taken[None, :, :2], axis=2) - taken[None, :, 2]
-                free = min(gaps.min() - BADGE / 2, EDGE_OF_PICTURE - np.abs(places).max())
-                if free >= 0:
-                    return places
-                if free > most + 1e-9:
-                    best, most = places, free
-    return best
+    first = middle + np.multiply.outer(_ASIDE, BADGE * across)  # [asides, steps, 2]
+    places = first[:, :, None, None] + (np.stack(rows, axis=1)[:, :, None] * spread)  # [asides, steps, rows, count, 2]
+    places = places.reshape(-1, count, 2)
+    gaps = np.linalg.norm(places[:, :, None] - taken[:, :2], axis=-1) - taken[:, 2]
+    free = np.minimum(gaps.min(axis=(1, 2)) - BADGE / 2, EDGE_OF_PICTURE - np.abs(places).max(axis=(1, 2)))
+    return np.asarray(places[np.argmax(free >= 0) if (free >= 0).any() else np.argmax(free)])
 
 
 def _name_circles(point: Points, name: str) -> Points:

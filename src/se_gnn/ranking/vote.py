@@ -85,8 +85,12 @@ def tally(weights: Tensor, positions: Tensor, answers: Answers, reserve: float =
     """
     if isinstance(answers, NumberAnswers):
         return contributions(weights, positions, answers).sum(dim=1, keepdim=True)
-    probabilities = torch.zeros(len(weights), answers.num_classes, dtype=weights.dtype, device=weights.device)
-    probabilities = probabilities.scatter_add_(1, answers.classes[positions], weights)
+    classes = answers.classes[positions]
+    if weights.device.type == "cpu":
+        probabilities = weights.new_zeros(len(weights), answers.num_classes).scatter_add_(1, classes, weights)
+    else:  # there scatter_add_ adds in whichever order the threads arrive
+        of_each = [weights.masked_fill(classes != c, 0).sum(dim=1) for c in range(answers.num_classes)]
+        probabilities = torch.stack(of_each, dim=1)
     return probabilities + reserve / answers.num_classes if reserve else probabilities
 
 

@@ -156,7 +156,7 @@ def _data(graph: Graph) -> list[Fact]:
     if alone:
         facts.append(Fact("without edges", f"{alone:,}", "nodes compared by their own attributes alone"))
     if not known.all():
-        facts.append(Fact(f"{word} unknown", f"{int((~known).sum()):,}", "nodes that no figure here counts"))
+        facts.append(Fact(f"{word} unknown", f"{int((~known).sum()):,}", "nodes that are not part of any figure here"))
     return facts
 
 
@@ -216,7 +216,7 @@ def _training(settings: Resolved, run: RunFacts) -> list[Fact]:
     facts += [Fact("decided", decision.what, decision.reason) for decision in settings.decisions]
     if (chosen := run.chosen_run) is not None:
         facts.append(Fact("epochs", f"{run.epochs:,}", f"the best on validation was {chosen.best_epoch}"))
-        facts.append(Fact("seed", str(run.seed), "of every random number"))
+        facts.append(Fact("seed", str(run.seed), "for all random numbers"))
     return facts
 
 

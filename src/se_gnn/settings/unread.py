@@ -141,7 +141,7 @@ def _check_target(resolved: Resolved, graph: Graph | None) -> None:
     if numbers and best_by not in ("r2", "loss"):
         raise InputError(f"best_by must be r2 or loss if a number is predicted, got {best_by}")
     if not numbers and best_by == "r2":
-        raise InputError("best_by = r2 is for numbers; classes are predicted here: use accuracy, say")
+        raise InputError("best_by = r2 is for numbers; classes are predicted here: use accuracy, for example")
     for name in ("reserve", "role_weight"):
         if numbers and resolved.is_given(name):
             raise InputError(f"{name} is for classes; a number is predicted here: leave it out")

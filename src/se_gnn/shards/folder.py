@@ -73,7 +73,7 @@ class ShardFolder:
         if others and not overwrite:
             raise InputError(
                 f"{self.path} holds the unfinished result of another model, graph, version or setting; --overwrite "
-                "removes it, the same command as before goes on with it"
+                "removes it, the same command as before continues it"
             )
         for path in others:
             remove_tree(path)

@@ -156,8 +156,8 @@ def read_manifest(folder: str | Path) -> Manifest:
         raise InputError(f"{path} is not a folder of shards: there is no such folder")
     if not os.path.lexists(path / MANIFEST):
         raise InputError(
-            f"{path} is not a folder of shards, or is not finished: {MANIFEST} is missing; the command that writes it "
-            "goes on where it stopped"
+            f"{path} is not a folder of shards, or is not finished: {MANIFEST} is missing; run the command "
+            "that writes it again to continue"
         )
     about = parse_json(read_file(path / MANIFEST, limit=LARGEST), path / MANIFEST)
     check_format(about, path / MANIFEST, expected=FORMAT, newest=VERSION)

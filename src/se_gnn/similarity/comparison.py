@@ -244,7 +244,9 @@ class Comparison:
         total, count = torch.zeros_like(means[0]), self.points.vectors.new_zeros(len(asking))
         for i, (way, mean) in enumerate(zip(ways, means)):
             own = weights[i] if weights else None
-            share = torch.from_numpy(asking.shares[i]).to(device) if own is None else _sums(way.queries, own)
+            share = (
+                torch.from_numpy(asking.shares[i]).to(device) if own is None else _sums(own[:, None], way.queries)[:, 0]
+            )
             missing = way.keys.sizes == 0
             if missing.any():
                 lowest = edge_mean(opposites(self.points, way.queries)[:, None], way, own)[:, 0]
@@ -311,47 +313,28 @@ def edge_mean(best: Tensor, way: Way, weights: Tensor | None = None) -> Tensor:
 
     Each edge counts with the weight it carries, or with ``weights``, [Q], to which there is a gradient as well.
     """
-    if weights is not None:
-        return _weighted_mean(best, way.queries, weights)
-    mean: Tensor = _EdgeMean.apply(way.queries.weighted(best), way.queries)  # type: ignore[no-untyped-call]
-    return mean
+    if weights is None:
+        return _sums(way.queries.weighted(best), way.queries) / way.queries.rows(best.device).sizes
+    total = _sums(weights[:, None], way.queries)  # [T, 1]
+    counted = best.masked_fill(torch.isneginf(best), 0) * weights[:, None]
+    return _sums(counted, way.queries) / torch.where(total > 0, total, 1)
 
 
-class _EdgeMean(torch.autograd.Function):
+def _sums(values: Tensor, queries: QueryEdges) -> Tensor:
+    """The sum over the edges of each node, [Q, L] to [T, L], with gradients."""
+    sums: Tensor = _Sums.apply(values, queries)  # type: ignore[no-untyped-call]
+    return sums
+
+
+class _Sums(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, best: Tensor, queries: QueryEdges) -> Tensor:
+    def forward(ctx: Any, values: Tensor, queries: QueryEdges) -> Tensor:
         ctx.queries = queries
-        rows = queries.rows(best.device)
-        return backend_for(best).row_sums(best, rows) / rows.sizes
+        return backend_for(values).row_sums(values, queries.rows(values.device))
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        sizes = ctx.queries.rows(grad.device).sizes
-        return backend_for(grad).row_sums(grad / sizes, ctx.queries.flipped(grad.device)), None
-
-
-def _weighted_mean(best: Tensor, queries: QueryEdges, weights: Tensor) -> Tensor:
-    best = best.masked_fill(torch.isneginf(best), 0)
-    owners, columns = _memberships(queries, best.device)
-    total = _sums(queries, weights)
-    shares, places = weights[columns] / total[owners], torch.stack([owners, columns])
-    matrix = torch.sparse_coo_tensor(places, shares, (len(total), len(best)), check_invariants=False)
-    mean: Tensor = torch.sparse.mm(matrix, best)
-    return mean
-
-
-def _sums(queries: QueryEdges, weights: Tensor) -> Tensor:
-    """What the edges of each node count together, by the weight of each query edge [Q], with gradients, [T]."""
-    owners, columns = _memberships(queries, weights.device)
-    sums = torch.zeros(len(queries.ptr) - 1, dtype=weights.dtype, device=weights.device)
-    return sums.index_add(0, owners, weights[columns])
-
-
-def _memberships(queries: QueryEdges, device: torch.device) -> tuple[Tensor, Tensor]:
-    """The node and the query edge of each edge of each local graph."""
-    rows = queries.rows(device)
-    sizes = rows.ptr.diff().long()
-    return torch.repeat_interleave(torch.arange(len(sizes), device=device), sizes), rows.columns.long()
+        return backend_for(grad).row_sums(grad, ctx.queries.flipped(grad.device)), None
 
 
 def _counts(queries: QueryEdges, edge_weights: Tensor) -> Tensor:

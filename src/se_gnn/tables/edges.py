@@ -1,6 +1,7 @@
 """Edge tables: two columns that name nodes, and what each edge carries: weight, type, time and attributes.
 
-Every column is read over all rows, so that an error names the row of the file, and fitted on those that become edges.
+Every column is read over all rows, so that an error names the row of the file, and fitted on all of them, or on those
+up to a date.
 One table of edges between nodes of one type is the simple case of several tables, one per type of edge, each between
 two types of nodes. Shapes: E edges, A attributes.
 """
@@ -8,7 +9,7 @@ two types of nodes. Shapes: E edges, A attributes.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,21 +18,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from se_gnn.errors import InputError, did_you_mean
-from se_gnn.graph import EdgeValues, RawTable
-from se_gnn.graph.arrays import BoolArray, FloatArray, IntArray, dense
+from se_gnn.graph import EdgeValues
+from se_gnn.graph.arrays import BoolArray, FloatArray, Int32Array, IntArray, dense
 from se_gnn.graph.columns import MISSING, type_prefix
 from se_gnn.graph.edge_values import ARRAYS, NO_TIME, as_seconds
-from se_gnn.graph.edges import EdgeReport, canonical_edges
 from se_gnn.tables.features import FittedColumns, encode_columns, fit_columns, raw_table
 from se_gnn.tables.node_types import joined_columns, own_columns
-from se_gnn.tables.settings import ColumnSummary, ImportSettings
+from se_gnn.tables.settings import ImportSettings
 from se_gnn.tables.source import Table, such_rows
 from se_gnn.tables.values import DateForm, as_names, date_form, parse_column, read_times
 
 LISTED = 10  # dangling edges that an error shows
 BLOCK = 1 << 16  # names that are made bytes at a time
 TEXT_WORDS = 50  # of a text column of edges: their attributes are kept dense
-MISSING_PARTS = {"weight": 1, "time": NO_TIME}  # of an edge whose table does not have the column
 DROP = "--set drop_dangling=true leaves these edges out."
 
 
@@ -72,6 +71,7 @@ class EdgeRoles:
     kinds: Mapping[str, str] = field(default_factory=dict)
     empty_weight: float | None = None  # of an edge without one; None: the median of the table
     dates: DateForm | None = None  # how dates are written; None: as the table looks
+    notes: tuple[str, ...] = ()  # what people should know about the roles
 
     @classmethod
     def of(cls, settings: ImportSettings, given: EdgeTable, table: Table, ids: Mapping[str, Ids]) -> EdgeRoles:
@@ -82,7 +82,7 @@ class EdgeRoles:
 
         columns = {"weight": settings.edge_weight, "type": settings.edge_type, "time": settings.edge_time}
         roles = {part: name for part, name in columns.items() if name is not None and own([name])}
-        ends, ignore = (settings.source, settings.target), own(settings.edge_ignore)
+        ends, ignore = settings.ends_of(given.type), own(settings.edge_ignore)
         table.check_has(*ends, *roles.values(), *ignore)
         wrong = next((name for name in (*roles.values(), *ignore) if name in ends), None)
         if wrong is not None:
@@ -104,9 +104,14 @@ class EdgeRoles:
         """Columns whose cells are kept to be shown: all but the ends and those to ignore."""
         return [name for name in self.table.columns if name not in (*self.ends, *self.ignore)]
 
+    @property
+    def dated_by(self) -> str | None:
+        """The column with dates."""
+        return self.roles.get("time") or self.until_by
+
     def times(self) -> IntArray:
         """The date of each row."""
-        return read_times(self.table, str(self.roles.get("time") or self.until_by), self.dates)
+        return read_times(self.table, str(self.dated_by), self.dates)
 
     def until(self, date: str | None) -> BoolArray | None:
         """Whether each row is an edge up to a date, or without one; None: all are."""
@@ -115,21 +120,132 @@ class EdgeRoles:
         kept: BoolArray = self.times() <= as_seconds(date)
         return kept
 
-    def as_before(self, values: EdgeValues) -> EdgeRoles:
-        """The same with the direction and the columns that edge values had before."""
-        known = dict(values.names)
-        roles: dict[str, str] = {part: known[part] for part in ("weight", "type", "time") if part in known}
-        return dataclasses.replace(self, directed=values.direction is not None, roles=roles)
+    def like(self, template: EdgeValues | None) -> EdgeRoles:
+        """The same with the direction and the columns that the edges of a graph carry.
 
-    def blocks(self, rows: int) -> Callable[[], Iterator[EdgeRoles]]:
-        """Some rows at a time, as often as asked for, with what they do not show: median weight, and form of dates."""
-        whole = self
-        if "weight" in self.roles:
-            whole = dataclasses.replace(whole, empty_weight=float(np.median(_weights(self)[0])))
-        dates = self.roles.get("time") or self.until_by
-        if dates is not None:
-            whole = dataclasses.replace(whole, dates=date_form(self.table, dates))
-        return lambda: (dataclasses.replace(whole, table=table) for table in self.table.blocks(rows))
+        What a block of rows does not show is found in the whole table: the median weight, and the form of dates.
+        """
+        known = () if template is None else template.names
+        roles = {part: name for part, name in known if not self.of_type or name in self.table.columns}
+        directed = template is not None and template.direction is not None
+        whole, notes = dataclasses.replace(self, directed=directed, roles=roles), list[str]()
+        if "weight" in roles:
+            weights, empty = whole.weights()
+            median = float(np.median(weights))
+            whole = dataclasses.replace(whole, empty_weight=median)
+            if empty:
+                notes.append(
+                    f"{empty:,} edges of {self.table.name} have no weight: they count as the median edge, {median:g}"
+                )
+        if whole.dated_by is not None:
+            whole = dataclasses.replace(whole, dates=date_form(self.table, whole.dated_by))
+            undated = int((whole.times() == NO_TIME).sum()) if "time" in roles else 0
+            if undated:
+                notes.append(f"{undated:,} edges of {self.table.name} have no date: they are taken as always there")
+        return dataclasses.replace(whole, notes=tuple(notes))
+
+    def blocks(self, rows: int | None) -> Iterator[EdgeRoles]:
+        """Some rows at a time; None: all at once."""
+        return (dataclasses.replace(self, table=table) for table in self.table.blocks(rows))
+
+    def weights(self) -> tuple[FloatArray, int]:
+        """The weight of each row, and how many are empty: these get the median of the others."""
+        table, name = self.table, self.roles["weight"]
+        parsed = parse_column(table, name, kind="number")
+        assert parsed.numbers is not None
+        numbers = parsed.numbers
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            weights: FloatArray = numbers.astype(np.float32)
+            wrong = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)) & ~parsed.missing)
+        if len(wrong):
+            row = int(wrong[0])
+            text = f"a weight must be above 0, got {numbers[row]:g}; leave out an edge that does not count"
+            remedy = f"or use the column as an attribute: {table.option(name, 'number')}"
+            raise table.error(name, row, f"{text}, {remedy} ({such_rows(len(wrong))})")
+        empty, usual = int(parsed.missing.sum()), self.empty_weight
+        if not empty:
+            return weights, 0
+        if empty == len(weights) and usual is None:
+            raise InputError(f"{table.name}, column {name!r} holds no weight in any row")
+        filled = np.where(parsed.missing, np.nanmedian(weights) if usual is None else usual, weights)
+        return filled.astype(np.float32), empty
+
+    def types(self, known: Sequence[str], rows: IntArray) -> Int32Array:
+        """The type of some rows, positions in those that are ``known``; another one is an error."""
+        if "type" not in self.roles:
+            if self.of_type not in known:
+                raise InputError(f"{self.table.name}: name the type of these edges, one of {', '.join(known)}")
+            return np.full(len(rows), known.index(self.of_type), np.int32)
+        named = type_names(self.table, self.roles["type"]).take(pa.array(rows))
+        found = pc.fill_null(pc.index_in(named, value_set=pa.array(known, pa.string())), -1)
+        types: Int32Array = found.to_numpy(zero_copy_only=False).astype(np.int32)
+        unknown = np.flatnonzero(types < 0)
+        if len(unknown):
+            text = named[int(unknown[0])].as_py()
+            message = f"{text!r} is not an edge type that the model knows: {', '.join(map(repr, known))}"
+            raise self.table.error(self.roles["type"], int(rows[unknown[0]]), message + did_you_mean(text, known))
+        return types
+
+    def read(self, template: EdgeValues | None, rows: IntArray, cells: Sequence[str]) -> EdgeValues | None:
+        """What the edges in some rows carry: all that the template does, and the cells of some columns.
+
+        Edges whose table has no weight count 1, those without a date have none, and attributes of others are 0.
+        """
+        if template is None:
+            return None
+        arrays: dict[str, Any] = {}
+        if template.direction is not None:
+            arrays["direction"] = np.ones(len(rows), np.int8)
+        if template.weight is not None:
+            arrays["weight"] = self.weights()[0][rows] if "weight" in self.roles else np.ones(len(rows), np.float32)
+        if template.type is not None:
+            arrays["type"] = self.types(template.type_names, rows)
+        if template.time is not None:
+            arrays["time"] = self.times()[rows] if "time" in self.roles else np.full(len(rows), NO_TIME)
+        if template.attributes is not None:
+            if not template.columns:
+                raise InputError(
+                    "the edges of the graph have attributes that did not come from a table, so that rows of a table "
+                    "cannot be encoded"
+                )
+            first = next((one.first for one in template.columns if one.name.startswith(type_prefix(self.of_type))), 0)
+            own = dense(encode_columns(self.table, own_columns(template.columns, self.of_type), rows))
+            arrays["attributes"] = np.zeros((len(rows), template.num_attributes), np.float32)
+            arrays["attributes"][:, first : first + own.shape[1]] = own
+        return dataclasses.replace(template, **arrays, raw=raw_table(self.table, cells, rows) if cells else None)
+
+
+def fit_edges(edges: Sequence[EdgeRoles], until: str | None) -> tuple[EdgeValues | None, list[FittedColumns]]:
+    """What the edges of all tables carry, as values of no edge, and the attributes of each; None: nothing.
+
+    Where each edge type has a table of its own, its attributes are a block of their own. Rows after the date ``until``
+    have no influence.
+    """
+    fitted, kept = [], [one.until(until) for one in edges]
+    for one, in_time in zip(edges, kept):
+        names = [name for name in one.shown if name not in one.roles.values()]
+        rows = None if in_time is None else np.flatnonzero(in_time)
+        fitted.append(fit_columns(one.table, names, kinds=one.kinds, text_words=TEXT_WORDS, rows=rows))
+    roles = {part: name for one in edges for part, name in one.roles.items()}
+    parts: dict[str, Any] = {part: np.empty(0, ARRAYS[part]) for part in roles}
+    if edges[0].directed:
+        parts["direction"] = np.empty(0, np.int8)
+    if edges[0].of_type:
+        parts |= {"type": np.empty(0, np.int32), "type_names": tuple(one.of_type for one in edges)}
+    elif "type" in roles:
+        named = type_names(edges[0].table, roles["type"])
+        named = named if kept[0] is None else named.filter(pa.array(kept[0]))
+        parts["type_names"] = tuple(sorted(pc.unique(named).to_pylist()))
+    columns = joined_columns({one.of_type: own.columns for one, own in zip(edges, fitted)}, marked=False)
+    if columns:
+        parts |= {"attributes": np.empty((0, columns[-1].features.stop), np.float32), "columns": columns}
+        parts["attribute_names"] = tuple(name for column in columns for name in column.feature_names)
+    return (EdgeValues(**parts, names=tuple(roles.items())) if parts else None), fitted
+
+
+def type_names(table: Table, column: str) -> pa.Array:
+    """The edge type that each row names."""
+    return pc.fill_null(as_names(table, column), MISSING)
 
 
 class Ids:
@@ -291,241 +407,3 @@ def _check_lost(
         f"{table.name}: {len(lost):,} of {len(table):,} edges {which} (not in {nodes}):\n{listed}.\n"
         f"Rows are counted without the header. {hint}"
     )
-
-
-def distinct_edges(
-    one: EdgeRoles, found: EdgeRows, directed: bool, cells: Sequence[str], count: int
-) -> tuple[EdgeRows, EdgeReport | None]:
-    """The rows that become edges, in the order of the graph, and what was merged; no report where edges carry nothing.
-
-    Self-loops and rows that agree in everything are left out before anything is fitted. ``count`` is the number of
-    nodes.
-    """
-    if not directed and not cells:
-        return found, None
-    raw = raw_table(one.table, cells, found.rows)
-    direction = np.ones(len(found.rows), np.int8) if directed else None
-    _, given, _, report = canonical_edges(found.pairs, count, EdgeValues(direction=direction, raw=raw))
-    return found.take(given), report
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class EdgeColumns:
-    """Edge values, None where the table has nothing but ends, and what people should know about them."""
-
-    values: EdgeValues | None
-    summaries: tuple[ColumnSummary, ...] = ()
-    warnings: tuple[str, ...] = ()
-
-
-def read_edge_values(
-    one: EdgeRoles, *, like: EdgeValues | None = None, rows: IntArray | None = None, streamed: bool = False
-) -> EdgeColumns:
-    """Values of the edges in some rows of a table without their cells, fitted, or read as those of ``like`` were.
-
-    Args:
-        one: the edge table, or a block of it.
-        like: values whose columns and types are used, so that nothing is fitted; a type that they do not have is an
-            error: nothing was learned about it.
-        rows: those that become edges; None: all.
-        streamed: the rows do not fit into memory: columns are fitted, and the values are those of no edge. As ``like``
-            they then say how to read blocks of the table.
-    """
-    one = one if like is None else one.as_before(like)
-    taken = np.arange(len(one.table)) if rows is None else rows
-    parts, warnings = _parts(one, taken, None if like is None else like.type_names or None)
-    fitted = FittedColumns((), np.empty((0, 0), np.float32))
-    if like is None:
-        names = [name for name in one.shown if name not in one.roles.values()]
-        fitted = fit_columns(one.table, names, kinds=one.kinds, text_words=TEXT_WORDS, rows=rows, streamed=streamed)
-        warnings += fitted.warnings
-    elif like.attributes is not None:
-        if not like.columns:
-            raise InputError(
-                "the edges of the graph have attributes that did not come from a table, so that rows of a table cannot "
-                "be encoded"
-            )
-        fitted = encode_columns(one.table, like.columns, rows)
-    summaries = (*_role_summaries(one.roles, parts), *fitted.summaries)
-    if fitted.columns:
-        parts |= {"attributes": dense(fitted.features), "columns": fitted.columns}
-        parts["attribute_names"] = tuple(name for column in fitted.columns for name in column.feature_names)
-    if streamed:
-        parts |= {part: parts[part][:0] for part in ARRAYS if part in parts}
-    if not parts:
-        return EdgeColumns(None, summaries, tuple(warnings))
-    if like is not None and "type" in one.roles:
-        parts["type_verbs"] = like.type_verbs
-    return EdgeColumns(EdgeValues(**parts, names=tuple(one.roles.items())), summaries, tuple(warnings))
-
-
-def _parts(
-    one: EdgeRoles, rows: IntArray, known_types: Sequence[str] | None = None
-) -> tuple[dict[str, Any], list[str]]:
-    """Direction, weight, type and time of each edge, as far as it has them, and what people should know."""
-    parts: dict[str, Any] = {}
-    warnings: list[str] = []
-    table = one.table
-    if one.directed:
-        parts["direction"] = np.ones(len(rows), np.int8)
-    if "weight" in one.roles:
-        weights, empty = _weights(one)
-        parts["weight"] = weights[rows]
-        if empty:
-            warnings.append(
-                f"{empty:,} edges of {table.name} have no weight: they count as the median edge, {np.median(weights):g}"
-            )
-    if "type" in one.roles:
-        types, names = _types(table, one.roles["type"], rows, known_types)
-        parts |= {"type": types, "type_names": names}
-    if "time" in one.roles:
-        parts["time"] = one.times()[rows]
-        undated = int((parts["time"] == NO_TIME).sum())
-        if undated:
-            warnings.append(f"{undated:,} edges of {table.name} have no date: they are taken as always there")
-    return parts, warnings
-
-
-def _weights(one: EdgeRoles) -> tuple[FloatArray, int]:
-    """The weight of each row, and how many are empty: these get the median of the others."""
-    table, name = one.table, one.roles["weight"]
-    parsed = parse_column(table, name, kind="number")
-    assert parsed.numbers is not None
-    numbers = parsed.numbers
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        weights: FloatArray = numbers.astype(np.float32)
-        wrong = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)) & ~parsed.missing)
-    if len(wrong):
-        row = int(wrong[0])
-        text = f"a weight must be above 0, got {numbers[row]:g}; leave out an edge that does not count"
-        remedy = f"or use the column as an attribute: {table.option(name, 'number')}"
-        raise table.error(name, row, f"{text}, {remedy} ({such_rows(len(wrong))})")
-    empty, usual = int(parsed.missing.sum()), one.empty_weight
-    if not empty:
-        return weights, 0
-    if empty == len(weights) and usual is None:
-        raise InputError(f"{table.name}, column {name!r} holds no weight in any row")
-    filled = np.where(parsed.missing, np.nanmedian(weights) if usual is None else usual, weights)
-    return filled.astype(np.float32), empty
-
-
-def _types(table: Table, name: str, rows: IntArray, known: Sequence[str] | None) -> tuple[Any, tuple[str, ...]]:
-    named = pc.fill_null(as_names(table, name), MISSING).take(pa.array(rows))
-    names = tuple(sorted(pc.unique(named).to_pylist()) if known is None else known)
-    found = pc.fill_null(pc.index_in(named, value_set=pa.array(names, pa.string())), -1)
-    types = found.to_numpy(zero_copy_only=False).astype(np.int32)
-    unknown = np.flatnonzero(types < 0)
-    if len(unknown):
-        text = named[int(unknown[0])].as_py()
-        listed = ", ".join(map(repr, names))
-        hint = did_you_mean(text, names)
-        message = f"{text!r} is not an edge type that the model knows: {listed}{hint}"
-        raise table.error(name, int(rows[unknown[0]]), message)
-    return types, names
-
-
-def _role_summaries(roles: Mapping[str, str], parts: dict[str, Any]) -> tuple[ColumnSummary, ...]:
-    notes = {}
-    if "weight" in parts and len(parts["weight"]):
-        notes["weight"] = f"from {parts['weight'].min():g} to {parts['weight'].max():g}"
-    if "type" in parts:
-        counts = np.bincount(parts["type"], minlength=len(parts["type_names"]))
-        notes["type"] = ", ".join(f"{name}: {count:,}" for name, count in zip(parts["type_names"], counts.tolist()))
-    if "time" in parts and (parts["time"] != NO_TIME).any():
-        dated = parts["time"][parts["time"] != NO_TIME]
-        low, high = (str(np.datetime64(int(time), "s").astype("datetime64[D]")) for time in (dated.min(), dated.max()))
-        notes["time"] = f"from {low} to {high}"
-    return tuple(ColumnSummary(name=name, kind=part, note=notes.get(part, "")) for part, name in roles.items())
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class EdgeLayout:
-    """What the edges of all tables carry as one: a type for each table, its attributes in a block of their own.
-
-    Args:
-        types: the type of the edges of each table; one without a name: there is one table, and its edges are as it
-            says.
-        template: the values of no edge, with all columns of all tables; None: edges carry nothing.
-    """
-
-    types: tuple[str, ...]
-    template: EdgeValues | None
-
-    @classmethod
-    def of(cls, types: Sequence[str], values: Sequence[EdgeValues | None], *, directed: bool) -> EdgeLayout:
-        """The layout for tables whose edges carry certain values."""
-        if tuple(types) == ("",):
-            return cls(("",), values[0])
-        parts: dict[str, Any] = {"type": np.empty(0, np.int32), "type_names": tuple(types)}
-        if directed:
-            parts["direction"] = np.empty(0, np.int8)
-        for part in MISSING_PARTS:
-            if any(getattr(one, part, None) is not None for one in values):
-                parts[part] = np.empty(0, ARRAYS[part])
-        columns = joined_columns(
-            {name: () if one is None else one.columns or () for name, one in zip(types, values)}, marked=False
-        )
-        if columns:
-            parts |= {"attributes": np.empty((0, columns[-1].features.stop), np.float32), "columns": columns}
-            parts["attribute_names"] = tuple(name for column in columns for name in column.feature_names)
-        roles = {part: column for one in values if one is not None for part, column in one.names}
-        return cls(tuple(types), EdgeValues(**parts, names=tuple(roles.items())))
-
-    @classmethod
-    def like(cls, values: EdgeValues | None, *, typed: bool) -> EdgeLayout:
-        """The layout of the edges of a graph; ``typed``: each type had a table of its own."""
-        template = None if values is None else values.take(np.empty(0, np.int64))
-        return cls(template.type_names if typed and template is not None else ("",), template)
-
-    @property
-    def shown(self) -> tuple[str, ...]:
-        """Columns whose cells are kept to be shown."""
-        return () if self.template is None or self.template.raw is None else self.template.raw.columns
-
-    def without_cells(self) -> EdgeLayout:
-        """The same for edges whose cells are not kept."""
-        return self if self.template is None else EdgeLayout(self.types, dataclasses.replace(self.template, raw=None))
-
-    def own(self, one: EdgeRoles) -> EdgeValues | None:
-        """The template of one table: its own columns, by their names there."""
-        if self.template is None or self.types == ("",):
-            return self.template
-        columns = own_columns(self.template.columns or (), one.of_type)
-        return dataclasses.replace(
-            self.template,
-            attributes=np.empty((0, columns[-1].features.stop), np.float32) if columns else None,
-            columns=columns or None,
-            attribute_names=tuple(name for column in columns for name in column.feature_names) or None,
-            names=tuple((part, name) for part, name in self.template.names if name in one.table.columns),
-        )
-
-    def read(self, one: EdgeRoles, rows: IntArray | None = None) -> EdgeValues | None:
-        """The values of some rows of one table in the layout of all; a type or a category is one of the template's."""
-        own = self.own(one)
-        if own is None:
-            return None
-        values = read_edge_values(one, like=own, rows=rows).values
-        return self.place(one.of_type, values, raw_table(one.table, self.shown, rows))
-
-    def place(self, type_name: str, values: EdgeValues | None, cells: RawTable) -> EdgeValues | None:
-        """The values of the edges of one table, in the layout of all; ``cells`` has a row for each of them.
-
-        Edges without a weight count 1, and those without a date have none.
-        """
-        count = len(cells)
-        whole, raw = self.template, cells if cells.columns else None
-        if whole is None or self.types == ("",):
-            return None if values is None else dataclasses.replace(values, raw=raw)
-        arrays: dict[str, Any] = {"type": np.full(count, self.types.index(type_name), np.int32)}
-        if whole.direction is not None:
-            arrays["direction"] = np.ones(count, np.int8)
-        for part, missing in MISSING_PARTS.items():
-            if getattr(whole, part) is not None:
-                held = getattr(values, part, None)
-                arrays[part] = np.full(count, missing, ARRAYS[part]) if held is None else held
-        if whole.columns:
-            arrays["attributes"] = np.zeros((count, whole.num_attributes), np.float32)
-            own = [column for column in whole.columns if column.name.startswith(type_prefix(type_name))]
-            if own and values is not None and values.attributes is not None:
-                arrays["attributes"][:, own[0].first : own[-1].features.stop] = values.attributes
-        return dataclasses.replace(whole, **arrays, raw=raw)

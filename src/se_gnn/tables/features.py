@@ -58,12 +58,21 @@ CUT = "..."
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedColumns:
-    """The columns of a table, the features of its rows, [N, F], and what people should know about them."""
+    """The columns of a table that became features, and what people should know about all of them."""
 
-    columns: tuple[Column, ...]
-    features: Features
+    columns: tuple[Column, ...] = ()
     summaries: tuple[ColumnSummary, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Number of features."""
+        return sum(column.size for column in self.columns)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """What people see for each feature."""
+        return tuple(name for column in self.columns for name in column.feature_names)
 
 
 def fit_columns(
@@ -74,9 +83,8 @@ def fit_columns(
     keep: Sequence[str] = (),
     text_words: int,
     rows: IntArray | None = None,
-    streamed: bool = False,
 ) -> FittedColumns:
-    """Fit an encoding of each column that says something about a row, and encode the rows; there may be none.
+    """Fit an encoding of each column that says something about a row; there may be none.
 
     Args:
         table: a node table or an edge table.
@@ -84,18 +92,16 @@ def fit_columns(
         kinds: what a column is, where it is not understood right.
         keep: columns to use although they look like keys.
         text_words: the most words of a text column that become features.
-        rows: those that are fitted on and encoded; None: all.
-        streamed: the rows do not fit into memory: there are no features yet, and free text is refused.
+        rows: those that are fitted on; None: all.
     """
     check_kinds(table, kinds, names)
     columns: list[Column] = []
-    blocks: list[Features] = []
     summaries: list[ColumnSummary] = []
     warnings: list[str] = []
     of = "edge column" if table.of_edges else "column"
     for name in names:
         parsed = parse_column(table, name, kind=kinds.get(name))
-        if streamed and parsed.kind == "text":
+        if table.data is None and parsed.kind == "text":
             raise InputError(
                 f"{table.name}, column {name!r} is text, whose words are counted in memory, and the table does not fit "
                 f"there: leave it out: {table.option(name, 'ignore')}, or raise SE_GNN_MAX_MEMORY"
@@ -113,36 +119,35 @@ def fit_columns(
                 warnings.append(f"{of} {name!r} is left out: {column}{how}")
             continue
         columns.append(column)
-        if not streamed:
-            blocks.append(encode_column(column, parsed))
         summaries.append(_summary(column, parsed))
-    if streamed:
-        features: Features = np.empty((0, sum(column.size for column in columns)), np.float32)
-    else:
-        features = join_features(blocks, len(table) if rows is None else len(rows))
-    return FittedColumns(tuple(columns), features, tuple(summaries), tuple(warnings))
+    return FittedColumns(tuple(columns), tuple(summaries), tuple(warnings))
 
 
-def encode_columns(table: Table, columns: Sequence[Column], rows: IntArray | None = None) -> FittedColumns:
-    """Encode the rows of a table, or some of them, as those of an earlier one were; nothing is fitted."""
-    blocks: list[Features] = []
-    warnings: list[str] = []
-    summaries: list[ColumnSummary] = []
+def known_columns(table: Table, columns: Sequence[Column]) -> FittedColumns:
+    """Columns that were fitted on an earlier table, with what people should know about those of this one."""
+    parsed = [_parse_known(table, column) for column in columns]
+    warnings = [text for column, values in zip(columns, parsed) for text in _unmarked(column, values)]
+    return FittedColumns(tuple(columns), tuple(map(_summary, columns, parsed)), tuple(warnings))
+
+
+def encode_columns(table: Table, columns: Sequence[Column], rows: IntArray | None = None) -> Features:
+    """Features of the rows of a table, or of some of them, [N, F]; nothing is fitted."""
+    blocks = []
     for column in columns:
-        known = getattr(column, "decimal_point", table.decimal_of(column.name))
-        own = dataclasses.replace(table, decimal=known, commas=frozenset())
-        pattern = column.pattern if isinstance(column, DateColumn) else None
-        parsed = parse_column(own, column.name, kind=column.kind, pattern=pattern)
-        parsed = parsed if rows is None else parsed.take(rows)
-        blocks.append(encode_column(column, parsed))
-        summaries.append(_summary(column, parsed))
-        warnings += _unmarked(column, parsed)
-    features = join_features(blocks, len(table) if rows is None else len(rows))
-    return FittedColumns(tuple(columns), features, tuple(summaries), tuple(warnings))
+        parsed = _parse_known(table, column)
+        blocks.append(encode_column(column, parsed if rows is None else parsed.take(rows)))
+    return join_features(blocks, len(table) if rows is None else len(rows))
+
+
+def _parse_known(table: Table, column: Column) -> Parsed:
+    """A column as its encoding was fitted: of that kind, written in that way."""
+    known = getattr(column, "decimal_point", table.decimal_of(column.name))
+    pattern = column.pattern if isinstance(column, DateColumn) else None
+    return parse_column(table, column.name, kind=column.kind, pattern=pattern, decimal=known)
 
 
 def fit_structure(name: str, num_nodes: int, edges: IntArray) -> FittedColumns:
-    """Features from the edges around each node, where no column of the table ``name`` says anything about it."""
+    """Columns for the edges around each node, where no column of the table ``name`` says anything about it."""
     columns: list[Column] = []
     for what, numbers in structure_numbers(edges, num_nodes).items():
         if numbers.min() < numbers.max():
@@ -159,16 +164,20 @@ def fit_structure(name: str, num_nodes: int, edges: IntArray) -> FittedColumns:
         f"{name} has no column that says something about a node; features are taken from the edges around it: "
         + ", ".join(column.name for column in columns)
     )
-    return dataclasses.replace(encode_structure(columns, num_nodes, edges), warnings=(message,))
+    return dataclasses.replace(structure_columns(columns), warnings=(message,))
 
 
-def encode_structure(columns: Sequence[Column], num_nodes: int, edges: IntArray) -> FittedColumns:
+def structure_columns(columns: Sequence[Column]) -> FittedColumns:
+    """Columns for the edges around each node, fitted before."""
+    summaries = tuple(ColumnSummary(name=column.name, kind=column.kind, num_features=1) for column in columns)
+    return FittedColumns(tuple(columns), summaries)
+
+
+def encode_structure(columns: Sequence[Column], num_nodes: int, edges: IntArray) -> FloatArray:
     """Features from the edges around each node, as they were fitted before."""
     numbers = structure_numbers(edges, num_nodes)
     blocks = [column.encode(numbers[column.name]) for column in columns if isinstance(column, StructureColumn)]
-    features: FloatArray = np.stack([block.astype(np.float32) for block in blocks], axis=1)
-    summaries = tuple(ColumnSummary(name=column.name, kind=column.kind, num_features=1) for column in columns)
-    return FittedColumns(tuple(columns), features, summaries)
+    return np.stack([block.astype(np.float32) for block in blocks], axis=1)
 
 
 def number_leaks(columns: Sequence[Column], features: Features, values: Float64Array) -> list[str]:

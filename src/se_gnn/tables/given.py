@@ -1,4 +1,6 @@
-"""The tables of an import as they were given: read, checked, and asked what both ways of importing need.
+"""The tables of an import as they were given: read, checked, and their columns fitted.
+
+Tables that do not fit into memory are read some rows at a time; those that do are one block.
 
 Shapes: N nodes of all types, E edges.
 """
@@ -7,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -17,19 +19,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from se_gnn.errors import InputError
-from se_gnn.graph import UNKNOWN, Classes, Graph, RawTable
-from se_gnn.graph.arrays import IntArray
+from se_gnn.graph import UNKNOWN, Classes, EdgeValues, Graph, RawTable
+from se_gnn.graph.arrays import Features, IntArray
 from se_gnn.graph.columns import Column, StructureColumn, type_prefix
 from se_gnn.graph.edge_values import NO_TIME
 from se_gnn.graph.split import Split, split_by_time, split_stratified
 from se_gnn.graph.target import Target
-from se_gnn.tables.edges import EdgeRoles, EdgeRows, EdgeTable, Ids, find_ends
-from se_gnn.tables.features import FittedColumns, encode_column, encode_columns, fit_columns, join_features, raw_table
+from se_gnn.tables.edges import EdgeRoles, EdgeRows, EdgeTable, Ids, find_ends, fit_edges
+from se_gnn.tables.features import FittedColumns, encode_columns, fit_columns, known_columns, raw_table
 from se_gnn.tables.node_types import name_column, own_columns
 from se_gnn.tables.nodes import read_captions, read_ids, read_labels, read_numbers, read_split, with_names
 from se_gnn.tables.settings import ColumnSummary, ImportSettings
 from se_gnn.tables.source import Table, read_table
-from se_gnn.tables.values import Parsed, read_times
+from se_gnn.tables.streaming import BYTES_A_CELL, check_memory, rows_within
+from se_gnn.tables.values import read_times
 
 FIRST_EDGE = "edges"  # in place of a column: the date of a node is that of its first edge
 READ_WITH = ("separator", "encoding", "decimal", "missing")
@@ -46,50 +49,55 @@ class NodeTable:
     ids: pa.Array
     attributes: list[str]
     settings: ImportSettings
+    notes: list[str]  # what people should know about how it was read
 
     @classmethod
-    def of(cls, type_name: str, table: Table, settings: ImportSettings) -> tuple[NodeTable, list[str]]:
-        """A table with its ids, and what people should know about how it was read."""
+    def of(cls, type_name: str, table: Table, settings: ImportSettings) -> NodeTable:
+        """A table with its ids."""
         column = settings.id_of(type_name or None)
         labeled = settings.label in table.columns
         table.check_has(column)
         ids, notes = read_ids(table, column)
         attributes = settings.attributes(table.columns, type_name or None, labeled=labeled)
-        return cls(type_name, table, column, ids, attributes, settings), [*_notes(table, settings), *notes]
+        return cls(type_name, table, column, ids, attributes, settings, [*_notes(table, settings), *notes])
 
     @property
     def shown(self) -> list[str]:
         """Columns whose cells are shown: those of the attributes, and the caption."""
         return [name for name in self.table.columns if name in (*self.attributes, self.settings.caption)]
 
-    def fit(self, *, streamed: bool) -> FittedColumns:
-        """The encoding of its columns, and the features of its rows unless they are streamed."""
+    def fit(self, *, named: bool) -> FittedColumns:
+        """The encoding of its columns.
+
+        Nodes of one of several types are also told apart by their names, if these are few: those that are to be
+        ``named``, and those that have no attribute.
+        """
         known, given = self.attributes, self.settings
-        return fit_columns(
+        found = fit_columns(
             self.table,
             known,
             kinds={name: kind for name, kind in given.kinds.items() if not self.type or name in known},
             keep=[name for name in given.keep if name in known],
             text_words=given.text_words,
-            streamed=streamed,
         )
+        if not self.type or (found.columns and not named):
+            return found
+        names = name_column(self.ids.to_pylist(), self.table.columns)
+        return dataclasses.replace(found, columns=(*found.columns, *names))
 
-    def named(self, found: FittedColumns, *, streamed: bool) -> FittedColumns:
-        """Its columns and features with those that tell its nodes apart by their names, if they are few."""
-        names, features = name_column(self.ids.to_pylist(), self.table.columns), found.features
-        if not streamed:
-            parsed = Parsed(kind="category", texts=self.ids, missing=np.zeros(len(self.ids), bool))
-            features = join_features([features, *(encode_column(one, parsed) for one in names)], len(self.ids))
-        return dataclasses.replace(found, columns=(*found.columns, *names), features=features)
+    def like(self, graph: Graph) -> FittedColumns:
+        """The encoding of the columns of a graph that was imported before."""
+        columns = own_columns(graph.columns or (), self.type)
+        if any(isinstance(column, StructureColumn) for column in columns):
+            return FittedColumns()
+        return known_columns(with_names(self.table, columns, self.ids), columns)
 
-    def encode(self, columns: Sequence[Column], table: Table | None = None, *, streamed: bool = False) -> FittedColumns:
-        """The features of its rows, or of some of them, with columns that were fitted before; none yet if streamed."""
-        if streamed:
-            summaries = [ColumnSummary(name=one.name, kind=one.kind, num_features=one.size) for one in columns]
-            return FittedColumns(tuple(columns), np.empty((0, 0), np.float32), tuple(summaries))
-        table = table or self.table
-        named = with_names(table, columns, self.ids.slice(table.first or 0, len(table)))
-        return encode_columns(named, columns)
+    def encode(self, columns: Sequence[Column], budget: int | None) -> Iterator[Features]:
+        """The features of its rows, some rows at a time where they have to fit a budget."""
+        bytes_a_row = 8 * (sum(column.size for column in columns) + 4) + BYTES_A_CELL * len(self.table.columns)
+        for block in self.table.blocks(rows_within(budget, bytes_a_row)):
+            named = with_names(block, columns, self.ids.slice(block.first or 0, len(block)))
+            yield encode_columns(named, columns)
 
     def summaries(self, found: FittedColumns) -> Iterator[ColumnSummary]:
         """What became of each column, in their order."""
@@ -116,9 +124,9 @@ class NodeTable:
                 yield column
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class GivenTables:
-    """All tables, read as far as both ways need it: ids, labels, split."""
+    """All tables, with how each column is encoded."""
 
     nodes: list[NodeTable]
     edges: list[EdgeRoles]
@@ -127,7 +135,11 @@ class GivenTables:
     labeled: NodeTable
     known: Target  # of the labeled nodes' table
     ids: dict[str, Ids]
-    notes: tuple[str, ...]
+    notes: list[str]
+    carried: EdgeValues | None  # by the edges of all tables, as values of no edge
+    of_edges: list[FittedColumns]  # the attributes of the edges of each table
+    of_nodes: list[FittedColumns]  # the attributes of the nodes of each table
+    budget: int | None  # bytes of memory to work within; None: the tables fit there
 
     @classmethod
     def read(
@@ -136,34 +148,57 @@ class GivenTables:
         edges: Sequence[EdgeTable],
         settings: ImportSettings,
         like: Graph | None,
-        work: Path | None,
+        *,
+        work: Path | None = None,
+        budget: int | None = None,
     ) -> Self:
-        """Read and check all tables; ``work`` is a folder for those that do not fit into memory."""
+        """Read and check all tables, and fit their columns; ``work`` is a folder for those that do not fit memory."""
         how: dict[str, Any] = {name: getattr(settings, name) for name in READ_WITH} | {"work": work}
         tables = {name: read_table(one, what=f"nodes {name}".strip(), **how) for name, one in nodes.items()}
         _check_columns(tables, settings)
         _check_like(like, list(tables), [one.type for one in edges])
         if like is not None:
             _check_as_before(like, settings)
-        found = [NodeTable.of(name, table, settings) for name, table in tables.items()]
-        read = [one for one, _ in found]
-        notes = [note for _, more in found for note in more]
+        read = [NodeTable.of(name, table, settings) for name, table in tables.items()]
         own = next(one for one in read if settings.label in one.table.columns)
         known: Target
         if settings.target_number is not None:
-            known, more = read_numbers(own.table, settings.target_number, settings.unit)
+            known, of_labels = read_numbers(own.table, settings.target_number, settings.unit)
         else:
             classes = None if like is None else like.class_names
-            known, more = read_labels(own.table, settings.label, classes, merge=settings.merge_classes)
-        of_labels = tuple(more)
+            known, of_labels = read_labels(own.table, settings.label, classes, merge=settings.merge_classes)
         firsts = np.cumsum([0, *(len(one.ids) for one in read)]).tolist()
         ids = {one.type: Ids(one.ids, first, in_blocks=work is not None) for one, first in zip(read, firsts)}
         what = [read_table(one.table, what=f"edges {one.type}".strip(), of_edges=True, **how) for one in edges]
+        if budget is not None:
+            check_memory([*tables.values(), *what], budget)
         if edges[0].type != ONE:
             _check_edge_columns(what, settings)
+        roles = [EdgeRoles.of(settings, one, table, ids) for one, table in zip(edges, what)]
+        if like is None:
+            carried, of_edges = fit_edges(roles, settings.until)
+            of_nodes = [one.fit(named=settings.name_types and one is not own) for one in read]
+        else:
+            carried = None if like.edge_values is None else like.edge_values.take(np.empty(0, np.int64))
+            columns = (carried and carried.columns) or ()
+            of_edges = [known_columns(one.table, own_columns(columns, one.of_type)) for one in roles]
+            of_nodes = [one.like(like) for one in read]
+        notes = [note for one in read for note in one.notes]
         notes += [note for table in what for note in _notes(table, settings)]
-        of_edges = [EdgeRoles.of(settings, one, table, ids) for one, table in zip(edges, what)]
-        return cls(read, of_edges, settings, like, own, known, ids, (*notes, *of_labels))
+        return cls(
+            nodes=read,
+            edges=[one.like(carried) for one in roles],
+            settings=settings,
+            like=like,
+            labeled=own,
+            known=known,
+            ids=ids,
+            notes=[*notes, *of_labels],
+            carried=carried,
+            of_edges=of_edges,
+            of_nodes=of_nodes,
+            budget=budget,
+        )
 
     @property
     def several(self) -> bool:
@@ -228,8 +263,21 @@ class GivenTables:
         blocks = [raw_table(one.table, whole, prefix=type_prefix(one.type)) for one in self.nodes]
         return functools.reduce(RawTable.joined, blocks)
 
-    def rows(self, one: EdgeRoles) -> EdgeRows:
-        """The rows of an edge table, or of a block of it, that become edges."""
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Columns of the edge tables that are shown and tell edges apart: those that the graph before shows, or all."""
+        before = None if self.like is None or self.like.edge_values is None else self.like.edge_values.raw
+        return (
+            tuple(dict.fromkeys(name for one in self.edges for name in one.shown)) if before is None else before.columns
+        )
+
+    def edge_blocks(self) -> Iterator[tuple[EdgeRoles, EdgeRows]]:
+        """Blocks of all edge tables, with the rows that become edges."""
+        for one in self.edges:
+            for block in one.blocks(rows_within(self.budget, BYTES_A_CELL * (2 + len(one.shown)))):
+                yield block, self._rows(block)
+
+    def _rows(self, one: EdgeRoles) -> EdgeRows:
         nodes = " or ".join(dict.fromkeys(of.table.name for of in self.nodes if of.type in one.joins))
         found = find_ends(one, self.ids, nodes=nodes, drop_dangling=self.settings.drop_dangling)
         in_time = one.until(self.settings.until)
@@ -240,11 +288,10 @@ class GivenTables:
             raise InputError(f"until: {one.table.name} has no edge up to {self.settings.until}")
         return dataclasses.replace(found.take(kept), later=int((~kept).sum()))
 
-    def split(self, found: Iterable[tuple[EdgeRoles, EdgeRows]]) -> Split:
+    def split(self) -> Split:
         """The split that a column gives, or the one of the graph before, by the names of the nodes; else it is drawn.
 
         Nodes labeled since then form the test set. If no training node of it is present, all labeled nodes vote.
-        ``found`` are the edge tables, or blocks of them, with the rows that become edges.
         """
         given, like, own = self.settings, self.like, self.labeled
         labels = self.known.labels if isinstance(self.known, Classes) else np.where(self.known.known, 0, UNKNOWN)
@@ -253,7 +300,7 @@ class GivenTables:
         if given.split is not None:
             parts = read_split(own.table, given.split, labels)
         elif like is None and given.split_by_time is not None:
-            parts = split_by_time(labels, self._node_times(found), **shares, unknown=NO_TIME)
+            parts = split_by_time(labels, self._node_times(), **shares, unknown=NO_TIME)
         elif like is None:
             parts = split_stratified(labels, **shares, generator=np.random.default_rng(given.seed))
         else:
@@ -278,7 +325,7 @@ class GivenTables:
         names = self.names()[self.nodes.index(self.labeled)].take(pa.array(nodes)).to_pylist()
         return np.array([node for node, name in zip(nodes.tolist(), names) if name in then], dtype=np.int64)
 
-    def _node_times(self, found: Iterable[tuple[EdgeRoles, EdgeRows]]) -> IntArray:
+    def _node_times(self) -> IntArray:
         """When each node came to be: by a column of its table, or by its first edge; `NO_TIME`: unknown."""
         column, own = self.settings.split_by_time, self.labeled
         assert column is not None
@@ -290,7 +337,7 @@ class GivenTables:
             raise InputError(f"split_by_time {FIRST_EDGE!r} needs edge_time, the column of the edge table with dates")
         never = np.iinfo(np.int64).max
         first = np.full(self.num_nodes, never)
-        for one, rows in found:
+        for one, rows in self.edge_blocks():
             if "time" in one.roles:
                 times = one.times()[rows.rows]
                 dated = times != NO_TIME
@@ -303,7 +350,10 @@ def _notes(table: Table, settings: ImportSettings) -> list[str]:
     if settings.decimal is not None or not (table.commas or table.decimal == ","):
         return list(table.notes)
     which = f"numbers in {', '.join(map(repr, sorted(table.commas)))}" if table.commas else "numbers"
-    return [*table.notes, f"{table.name}: {which} are read with a decimal comma, as 3,5; --set decimal=. reads a point"]
+    return [
+        *table.notes,
+        f"{table.name}: {which} are read with a decimal comma, as 3,5; if that is wrong, use --set decimal=.",
+    ]
 
 
 def _check_columns(tables: Mapping[str, Table], settings: ImportSettings) -> None:

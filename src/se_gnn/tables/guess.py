@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -25,6 +26,7 @@ from se_gnn.tables.source import Table, memory_of, read_table
 from se_gnn.tables.values import Parsed, as_names, parse_column
 
 MOSTLY = 0.8  # share of the values of a column that must be ids of nodes
+NEARLY = 0.95  # share of different values, from which on a column is one of ids in which some are given again
 SYMMETRIC = 0.9  # share of edges that are given in both directions, from which on they have no direction
 MOST_CLASSES, MOST_TYPES = 20, 20
 CLEARLY_CLASSES = 2.0  # score of a column of classes, from which on no number is considered
@@ -33,27 +35,40 @@ MOST_MEMORY = 4 << 30  # bytes of tables that are looked at
 LOOKED_AT = 100_000  # rows of an edge table, to see what it could carry besides
 SECONDS = (1e8, 1e11)  # what Unix seconds lie between
 
-_IDS = ("id", "key", "code", "nr", "no", "nummer", "number", "account", "konto", "kennung", "node", "name")
+# Names of columns in English, German, French and Spanish, without accents.
+_IDS = ("id", "key", "code", "nr", "no", "nummer", "number", "account", "konto", "kennung", "node", "name", "codigo")
 _SOURCES = (
     "source", "src", "from", "von", "payer", "sender", "absender", "zahler", "quelle", "start", "origin", "rater",
-    "author", "citing", "follower", "caller", "buyer", "auftraggeber",
+    "author", "citing", "follower", "caller", "buyer", "auftraggeber", "supplier", "lieferant", "werber", "referrer",
+    "lender", "donor", "parent", "manager", "fournisseur", "vendeur", "expediteur", "emetteur", "depart", "origen",
+    "emisor", "remitente", "proveedor", "desde", "actor",
 )  # fmt: skip
 _TARGETS = (
-    "target", "dst", "dest", "to", "nach", "an", "payee", "receiver", "recipient", "empfaenger", "empfänger", "ziel",
-    "end", "destination", "ratee", "paper", "cited", "followee", "callee", "seller", "zahlungsempfänger",
+    "target", "dst", "dest", "to", "nach", "an", "payee", "receiver", "recipient", "empfaenger", "empfanger", "ziel",
+    "end", "destination", "ratee", "paper", "cited", "followee", "callee", "seller", "zahlungsempfanger", "customer",
+    "kunde", "geworbener", "referred", "borrower", "beneficiary", "child", "employee", "client", "acheteur",
+    "destinataire", "arrivee", "destino", "receptor", "destinatario", "cliente", "hasta", "film", "movie",
 )  # fmt: skip
 _GENERIC = ("source", "src", "from", "von", "start", "origin")  # written for edges without a direction as well
 _LABELS = (
     "label", "class", "target", "klasse", "fraud", "betrug", "status", "state", "risk", "risiko", "category",
-    "kategorie", "topic", "thema", "outcome", "churn", "activity", "segment", "group", "gruppe", "y",
+    "kategorie", "topic", "thema", "outcome", "churn", "activity", "segment", "group", "gruppe", "y", "genre", "genero",
+    "classe", "clase", "etiquette", "etiqueta", "defaillance", "fraude", "statut", "estado", "riesgo", "tarif",
 )  # fmt: skip
 _WEIGHTS = (
     "weight", "gewicht", "count", "anzahl", "strength", "frequency", "times", "amount", "betrag", "sum", "summe",
-    "volume", "umsatz", "wert", "value", "quantity", "qty", "menge",
+    "volume", "umsatz", "wert", "value", "quantity", "qty", "menge", "montant", "importe", "monto", "cantidad", "poids",
+    "peso", "praemie", "pramie",
 )  # fmt: skip
-_TYPES = ("type", "typ", "kind", "art", "rel", "means", "category", "kategorie", "channel", "kanal", "zweck")
-_TIMES = ("time", "zeit", "date", "datum", "day", "tag", "timestamp", "when", "created", "at", "zeitpunkt")
-_CAPTIONS = ("name", "title", "titel", "caption", "holder", "inhaber", "bezeichnung", "kunde", "customer")
+_TYPES = (
+    "type", "typ", "kind", "art", "rel", "means", "category", "kategorie", "channel", "kanal", "zweck", "tipo", "role",
+    "papel", "rolle",
+)  # fmt: skip
+_TIMES = ("time", "zeit", "date", "datum", "day", "tag", "timestamp", "when", "created", "at", "zeitpunkt", "fecha")
+_CAPTIONS = (
+    "name", "title", "titel", "caption", "holder", "inhaber", "bezeichnung", "kunde", "customer", "nom", "raison",
+    "titre", "nombre", "titulo", "denominacion",
+)  # fmt: skip
 _SPLITS = ("split", "part", "set", "fold")
 
 
@@ -87,11 +102,12 @@ class Guess:
         for name, path in self.edges.items():
             words += ["--edges", f"{name}={path}" if self.several else path]
         given = dict(self.settings)
-        ids = given.pop("id")
-        words += ["--id", ids if isinstance(ids, str) else ",".join(f"{name}={one}" for name, one in ids.items())]
-        for name in ("label", "target_number", "source", "target", "split"):
-            if given.get(name) is not None:
-                words += [f"--{name.replace('_', '-')}", given[name]]
+        for name in ("id", "label", "target_number", "source", "target"):
+            column = given.get(name)
+            if isinstance(column, dict):
+                column = ",".join(f"{kind}={one}" for kind, one in column.items())
+            words += [f"--{name.replace('_', '-')}", column] if column is not None else []
+        words += ["--column", f"{given['split']}=split"] if "split" in given else []
         if given.get("directed"):
             words.append("--directed")
         if given.get("caption"):
@@ -101,6 +117,7 @@ class Guess:
         for role in ("weight", "type", "time"):
             if given.get(f"edge_{role}"):
                 words += ["--edge-column", f"{given[f'edge_{role}']}={role}"]
+        words += ["--set", "drop_dangling=true"] if given.get("drop_dangling") else []
         return shlex.join([*words, "--out", str(out)])
 
 
@@ -117,10 +134,9 @@ class _Column:
         """Its different values."""
         return pc.unique(self.names.drop_null())
 
-    @property
-    def unique(self) -> bool:
-        """Whether every row has a value of its own."""
-        return self.names.null_count == 0 and len(self.values) == len(self.names) > 1
+    def unique(self, share: float = 1.0) -> bool:
+        """Whether every row has a value of its own, or at least a ``share`` of them."""
+        return self.names.null_count == 0 and len(self.values) >= share * len(self.names) > share
 
     @cached_property
     def _parsed(self) -> Parsed | None:
@@ -140,6 +156,11 @@ class _Column:
         parsed = self._parsed
         return np.empty(0) if parsed is None or parsed.numbers is None else parsed.numbers[~parsed.missing]
 
+    @property
+    def num_missing(self) -> int:
+        """Rows without a value, also those that say so in a word, as NA."""
+        return self.names.null_count if self._parsed is None else int(self._parsed.missing.sum())
+
     def share_in(self, other: _Column) -> float:
         """Share of its values that another column has, too."""
         known = self.names.drop_null()
@@ -154,13 +175,18 @@ class _Look:
         self.columns = [_Column(table, name, as_names(table, name)) for name in table.columns]
 
     def ids(self) -> list[_Column]:
-        """Columns that can name the nodes, the likeliest first."""
-        return sorted((one for one in self.columns if one.unique), key=lambda one: -_hint(one.name, _IDS))
+        """Columns that can name the nodes, the likeliest first.
+
+        Without one: columns in which some values are given again; reading the table says which.
+        """
+        found = [one for one in self.columns if one.unique()] or [one for one in self.columns if one.unique(NEARLY)]
+        return sorted(found, key=lambda one: -_hint(one.name, _IDS))
 
 
 def _hint(name: str, words: Sequence[str]) -> int:
     """How much a name says that a column is something: 2 where it is one of the words, 1 where one is part of it."""
-    parts = re.findall(r"[a-zäöüß]+", re.sub(r"([a-zäöüß])([A-Z])", r"\1 \2", name).lower())
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    parts = re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", plain).lower())
     if len(parts) == 1 and parts[0] in words:
         return 3
     if any(part in words for part in parts):
@@ -187,14 +213,20 @@ def guess_tables(paths: Sequence[str], *, label: str | None = None, **options: A
     ids = {look.stem: column.name for look, column in nodes}
     settings["id"] = next(iter(ids.values())) if len(set(ids.values())) == 1 else ids
     for look, column in nodes:
-        reasons.append((f"nodes {look.file}", f"IDs in column {column.name!r} (different in every row)"))
+        rows = "different in every row" if column.unique() else "some are given again, which is an error"
+        reasons.append((f"nodes {look.file}", f"IDs in column {column.name!r} ({rows})"))
     _label(nodes, settings, reasons, label)
     _edge_roles(edges, settings, reasons)
-    captions = [c for look, own in nodes for c in look.columns if c is not own and c.name not in settings.values()]
-    texts = [c for c in captions if c.kind in ("category", "text") and len(c.values) > len(c.names) / 4]
+    _unknown_ends(nodes, edges, settings, reasons)
+    taken = [one for one in settings.values() if isinstance(one, str)]
+    others = [c for look, own in nodes for c in look.columns if c is not own and c.name not in taken]
+    texts = [
+        c for c in others if c.kind in ("category", "text") and len(c.values) > max(MOST_CLASSES, len(c.names) / 20)
+    ]
     named = [c for c in texts if _hint(c.name, _CAPTIONS)]
     if named:
-        best = max(named, key=lambda c: _hint(c.name, _CAPTIONS))
+        predicted = settings.get("label", settings.get("target_number"))
+        best = max(named, key=lambda c: (predicted in c.table.columns, _hint(c.name, _CAPTIONS)))
         settings["caption"] = best.name
         learned = "not used as an attribute"
         if _words(best) >= LEAST_WORDS:
@@ -277,11 +309,12 @@ def _label(
     else:
         best, number = _likeliest(columns, split)
     settings["target_number" if number else "label"] = best.name
-    empty = f"; {best.names.null_count:,} empty rows will be predicted" if best.names.null_count else ""
+    empty = f"; {best.num_missing:,} empty rows will be predicted" if best.num_missing else ""
     values: list[str] = best.values.to_pylist()
     shown = ", ".join(map(repr, sorted(values)[:4])) + (", ..." if len(values) > 4 else "")
     what = "a number" if number else f"{len(values)} classes ({shown})"
-    reasons.append(("predict", f"column {best.name!r}: {what}{empty}"))
+    other = "" if label is not None else " (--label COLUMN predicts another one)"
+    reasons.append(("predict", f"column {best.name!r}: {what}{empty}{other}"))
 
 
 def _likeliest(columns: list[_Column], split: _Column | None) -> tuple[_Column, bool]:
@@ -291,7 +324,7 @@ def _likeliest(columns: list[_Column], split: _Column | None) -> tuple[_Column, 
     if best is not None and score >= CLEARLY_CLASSES:
         return best, False
     numbers = [one for one in columns if one.kind == "number"]
-    with_gaps = [one for one in numbers if one.names.null_count and len(one.values) > MOST_CLASSES]
+    with_gaps = [one for one in numbers if one.num_missing and len(one.values) > MOST_CLASSES]
     if len(with_gaps) == 1:
         return with_gaps[0], True
     if best is not None and score > 0:
@@ -314,22 +347,16 @@ def _edge_roles(
     edges: list[tuple[_Look, _Column, _Column]], settings: dict[str, Any], reasons: list[tuple[str, str]]
 ) -> None:
     """Ends, direction, weight, type and time of the edges."""
-    ends = {(source.name, target.name) for _, source, target in edges}
-    if len(ends) > 1:
-        raise InputError(
-            "the edge tables name their ends differently ("
-            + "; ".join(f"{look.path}: {source.name!r}, {target.name!r}" for look, source, target in edges)
-            + "): rename the columns, so that source and target are called the same in all"
-        )
+    sources, targets = ({look.stem: two[place].name for look, *two in edges} for place in (0, 1))
+    for end, names in (("source", sources), ("target", targets)):
+        settings[end] = names if len(set(names.values())) > 1 else next(iter(names.values()))
+    for look, source, target in edges:
+        reasons.append((f"edges {look.file}", f"from {source.name!r} to {target.name!r}, which hold IDs of nodes"))
     source, target = edges[0][1:]
-    source_name, target_name = source.name, target.name
-    settings |= {"source": source_name, "target": target_name}
-    for look, _, _ in edges:
-        reasons.append((f"edges {look.file}", f"from {source_name!r} to {target_name!r}, which hold IDs of nodes"))
     others = [one for look, *two in edges for one in look.columns if all(one is not end for end in two)]
     both = _both_ways(source, target)
-    directional = _hint(source_name, _SOURCES) and _hint(target_name, _TARGETS)
-    plain = source_name.lower() in _GENERIC and not others
+    directional = all(_hint(u.name, _SOURCES) and _hint(v.name, _TARGETS) for _, u, v in edges)
+    plain = source.name.lower() in _GENERIC and not others
     if directional and not plain and both < SYMMETRIC:
         settings["directed"] = True
         reasons.append(("directed", f"only {both:.0%} of the edges are given in both directions"))
@@ -346,6 +373,23 @@ def _edge_roles(
     rest = [one.name for one in others if one.name not in taken]
     if rest:
         reasons.append(("attributes", f"of the edges: {', '.join(map(repr, dict.fromkeys(rest)))}"))
+
+
+def _unknown_ends(
+    nodes: list[tuple[_Look, _Column]],
+    edges: list[tuple[_Look, _Column, _Column]],
+    settings: dict[str, Any],
+    reasons: list[tuple[str, str]],
+) -> None:
+    """Leave out edges that refer to unknown nodes: most ends are known, or the tables would not be these."""
+    known = pa.concat_arrays([own.names.cast(pa.string()) for _, own in nodes])
+    for look, *ends in edges:
+        inside = [pc.is_in(end.names, value_set=known).to_numpy(zero_copy_only=False) for end in ends]
+        unknown = int((~(inside[0] & inside[1])).sum())
+        if unknown:
+            settings["drop_dangling"] = True
+            rows = f"{unknown:,} of {len(look.table):,} rows of {look.file}"
+            reasons.append(("left out", f"{rows} refer to nodes that are in no table"))
 
 
 def _words_place(name: str, words: Sequence[str]) -> int:

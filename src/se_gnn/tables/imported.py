@@ -31,7 +31,7 @@ class Imported:
         summary: what was understood.
         settings: how the tables were read.
         nodes: the node table of each type; none where they did not fit into memory.
-        edges: the rows of each edge table that became edges, in the order of the graph; none where edges carry nothing.
+        edges: the edge table of each type; none where they did not fit into memory.
     """
 
     graph: Graph
@@ -43,9 +43,8 @@ class Imported:
     def to_tables(self) -> tuple[Any, Any]:
         """Node table and edge table; importing them with the same settings and the split column gives the same graph.
 
-        The node table is the one that was given, value by value; a split that was drawn is added as a column. The edge
-        table has each undirected edge once, by the ids of the node table; where edges carry values, it is the table
-        that was given, without the rows that were merged or left out. With several types: a table for each.
+        They are the tables that were given, value by value; a split that was drawn is added to the node table as a
+        column. With several types: a table for each.
         """
         if not self.nodes:
             raise InputError(
@@ -59,11 +58,7 @@ class Imported:
                 parts[chosen] = part
             own = pa.array(parts[graph.candidates], pa.string())
             nodes[labeled] = nodes[labeled].append_column(self.split_column, own)
-        if self.edges:
-            return (nodes, dict(self.edges)) if graph.node_types is not None else (nodes[ONE], self.edges[ONE])
-        ids = nodes[ONE].column(settings.id_of(None)).combine_chunks()
-        ends = [ids.take(pa.array(graph.edges.ends[:, end])) for end in (0, 1)]
-        return nodes[ONE], pa.table(ends, names=[settings.source, settings.target])
+        return nodes.get(ONE, nodes), self.edges.get(ONE, dict(self.edges))
 
     @property
     def split_column(self) -> str:

@@ -1,8 +1,9 @@
 """From tables of nodes and edges to a graph: the order of the steps.
 
 One table of nodes is the simple case of one table per node type, and tables that fit into memory the simple case of
-those that do not: columns are read and fitted one at a time in either case, then rows are encoded all at once, or in
-blocks that are written to disk (`se_gnn.tables.streaming`). Shapes: N nodes of all types, E edges.
+those that do not: columns are read and fitted one at a time (`se_gnn.tables.given`), then rows are encoded in blocks.
+In memory a table is one block; else blocks are written to disk (`se_gnn.tables.streaming`).
+Shapes: N nodes of all types, E edges.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import contextlib
 import dataclasses
 import functools
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -25,45 +26,18 @@ from se_gnn.errors import InputError, did_you_mean
 from se_gnn.files import commit_files, locked, remove_tree, visible_names, writing_to
 from se_gnn.graph import Classes, Edges, EdgeValues, Graph, Nodes
 from se_gnn.graph.arrays import Features, IntArray, as_features
-from se_gnn.graph.columns import Column, StructureColumn
-from se_gnn.graph.edges import EdgeReport
+from se_gnn.graph.columns import Column
 from se_gnn.graph.rows import as_rows, features_like
 from se_gnn.graph.storage import ARRAY_FILES, HEADER, about_target, about_values, is_graph_file, read_graph
 from se_gnn.graph.streaming import EdgeBlock, GraphWriter
-from se_gnn.tables.edges import (
-    EdgeColumns,
-    EdgeLayout,
-    EdgeRoles,
-    EdgeRows,
-    EdgeTable,
-    distinct_edges,
-    edge_tables,
-    read_edge_values,
-)
-from se_gnn.tables.features import FittedColumns, encode_structure, fit_structure, raw_table
-from se_gnn.tables.given import ONE, GivenTables, NodeTable
+from se_gnn.tables.edges import EdgeRows, EdgeTable, edge_tables
+from se_gnn.tables.features import FittedColumns, encode_structure, fit_structure, structure_columns
+from se_gnn.tables.given import ONE, GivenTables
 from se_gnn.tables.imported import TABLE_FILES, Imported
-from se_gnn.tables.node_types import (
-    dense_if_filled,
-    joined_columns,
-    mean_length,
-    own_columns,
-    type_mark,
-    typed_rows,
-)
+from se_gnn.tables.node_types import dense_if_filled, joined_columns, mean_length, type_mark, typed_rows
 from se_gnn.tables.settings import ImportSettings, Summary, is_import_file
 from se_gnn.tables.source import memory_of
-from se_gnn.tables.streaming import (
-    BYTES_A_CELL,
-    FIXED_BYTES,
-    ROWS_SHARE,
-    check_memory,
-    in_blocks,
-    row_digests,
-    write_features,
-    write_sparse_features,
-    write_texts,
-)
+from se_gnn.tables.streaming import FIXED_BYTES, row_digests, write_features, write_sparse_features, write_texts
 from se_gnn.tables.summarize import summarize
 
 MAX_MEMORY = "SE_GNN_MAX_MEMORY"
@@ -110,7 +84,7 @@ def read_tables(
     if needed <= budget:
         if settings.feature_type != "float32":
             raise InputError("feature_type is for tables that do not fit into memory: these do, leave it out")
-        imported = _Import.read(sources, tables, settings, like, None).in_memory()
+        imported = _Import.read(sources, tables, settings, like).in_memory()
         _check_strict(imported.summary, strict)
         if out is not None:
             imported.save(out)
@@ -121,7 +95,8 @@ def read_tables(
             "folder for the graph (out), to which they are streamed, or raise SE_GNN_MAX_MEMORY"
         )
     with _work_folder(Path(out)) as work:
-        return _Import.read(sources, tables, settings, like, work).streamed(Path(out), work, budget, strict=strict)
+        found = _Import.read(sources, tables, settings, like, work=work, budget=budget)
+        return found.streamed(Path(out), work, strict=strict)
 
 
 def _budget(max_memory: int | str | None) -> int:
@@ -192,25 +167,24 @@ def _check_strict(summary: Summary, strict: bool) -> None:
         raise InputError(f"strict: {len(summary.warnings)} warnings, nothing is written:{listed}")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class _Import(GivenTables):
     """Tables on their way to a graph, in memory or not."""
 
     def in_memory(self) -> Imported:
         """The graph of tables that fit into memory."""
-        found = [self.rows(one) for one in self.edges]
-        split = self.split(zip(self.edges, found))
-        distinct, reports = self._distinct(found)
-        of_edges = [self._values_of(one, rows.rows) for one, rows in zip(self.edges, distinct)]
-        values = self._joined(of_edges, distinct)
-        found = found if values is None else distinct
-        pairs = np.concatenate([one.pairs for one in found])
-        fitted = [self._fit(one) for one in self.nodes]
-        if not self.several and not fitted[0].columns:
-            fitted = [self._structure(fitted[0], pairs)]
-        columns = self._columns(fitted)
+        blocks = list(self.edge_blocks())
+        found = [rows for _, rows in blocks]
+        pairs, values = np.concatenate([rows.pairs for rows in found]), None
+        if self.carried is not None:
+            read = [one.read(self.carried, rows.rows, self.cells) for one, rows in blocks]
+            values = functools.reduce(EdgeValues.joined, filter(None, read))
+        of_nodes = self.of_nodes
+        if not self._has_attributes:
+            of_nodes = [self._structure(pairs)]
+        columns = self._columns(of_nodes)
         nodes = Nodes(
-            features=as_rows(as_features(self._features(fitted))),
+            features=as_rows(as_features(self._features(of_nodes, pairs))),
             names=tuple(pa.concat_arrays(self.names()).to_pylist()),
             feature_names=tuple(name for column in columns for name in column.feature_names),
             columns=columns,
@@ -221,37 +195,45 @@ class _Import(GivenTables):
             roles=tuple(self.settings.roles.items()),
         )
         edges = Edges.build(pairs, len(nodes), values)
-        if values is not None:
-            edges = dataclasses.replace(edges, merged=_total([*reports, edges.merged], found), verified=True)
-        graph = Graph(nodes=nodes, edges=edges, target=self.target(), split=split, name=self.name)
-        summary = summarize(self, graph, fitted, of_edges, found)
-        rows = {one.of_type: one.table.select(rows=own.rows) for one, own in zip(self.edges, found)}
+        graph = Graph(nodes=nodes, edges=edges, target=self.target(), split=self.split(), name=self.name)
         tables = {one.type: one.table.data for one in self.nodes}
-        return Imported(graph, summary, self.settings, tables, {} if values is None else rows)
+        edge_rows = {one.of_type: one.table.data for one in self.edges}
+        return Imported(graph, summarize(self, graph, of_nodes, found), self.settings, tables, edge_rows)
 
-    def streamed(self, out: Path, work: Path, budget: int, *, strict: bool) -> Imported:
+    def streamed(self, out: Path, work: Path, *, strict: bool) -> Imported:
         """The graph of tables that do not fit into memory, written to a folder some rows at a time."""
-        check_memory([*(one.table for one in self.nodes), *(one.table for one in self.edges)], budget)
-        writer = GraphWriter(work)
-        of_edges = [self._values_of(one, None) for one in self.edges]
-        layout = self._layout(of_edges).without_cells()
-        blocks = [self._in_blocks(one, layout, budget) for one in self.edges]
-        split = self.split((one, self.rows(one)) for some in blocks for one in some())
-        fitted = [self._fit(one, streamed=True) for one in self.nodes]
-        columns = self._columns(fitted)
-        self._write_features(writer, fitted, budget)
+        assert self.budget is not None
+        if not self._has_attributes:
+            remedy = "add a column, or raise" if self.like is None else "raise"
+            raise InputError(
+                f"{self.nodes[0].table.name} has no column that says something about a node; features from the edges "
+                f"around it need the tables in memory: {remedy} SE_GNN_MAX_MEMORY"
+            )
+        writer, columns, target = GraphWriter(work), self._columns(self.of_nodes), self.target()
+        width = sum(column.size for column in columns)
+        if self.several:
+            write_sparse_features(writer, self._typed_features())
+        else:
+            blocks = self.nodes[0].encode(columns, self.budget)
+            write_features(writer, blocks, width, self.settings.feature_type)
         write_texts(writer, "nodes.names", self.names())
         if self.settings.caption is not None:
             write_texts(writer, "nodes.captions", self.captions())
-        target = self.target()
         writer.put("labels" if isinstance(target, Classes) else "values", target.array)
-        for part, ids in split.items():
+        for part, ids in self.split().items():
             writer.put(f"split.{part}", ids)
         if self.several:
             writer.put("nodes.types", self.node_types())
         found: list[EdgeRows] = []
-        written = (self._edge_block(one, layout, found) for some in blocks for one in some())
-        merged = writer.edges(written, self.num_nodes, budget - FIXED_BYTES * self.num_nodes // 2, layout.template)
+        carried = None if self.carried is None else dataclasses.replace(self.carried, raw=None)
+
+        def written() -> Iterator[EdgeBlock]:
+            for one, rows in self.edge_blocks():
+                found.append(rows.take(slice(0)))
+                digests = None if carried is None else row_digests(one.table, self.cells, rows.rows)
+                yield EdgeBlock(rows.pairs, one.read(carried, rows.rows, ()), digests)
+
+        merged = writer.edges(written(), self.num_nodes, self.budget - FIXED_BYTES * self.num_nodes // 2, carried)
         if not merged.given:
             lost, later = (sum(getattr(one, why) for one in found) for why in ("dangling", "later"))
             raise InputError(
@@ -260,157 +242,61 @@ class _Import(GivenTables):
         about = {
             "name": self.name,
             "mapped": True,
-            "num_features": sum(column.size for column in columns),
+            "num_features": width,
             "feature_names": [name for column in columns for name in column.feature_names],
             "columns": columns,
             "node_type_names": self.type_names,
             **about_target(target),
             "roles": tuple(self.settings.roles.items()),
             "merged": merged,
-            "edge_values": None if layout.template is None else about_values(layout.template),
+            "edge_values": None if carried is None else about_values(carried),
         }
         files = writer.files(about)
         header = cast(bytes, files[HEADER])
         graph = read_graph(work, header, just_written=True)
-        imported = Imported(graph, summarize(self, graph, fitted, of_edges, found), self.settings, {}, {})
+        imported = Imported(graph, summarize(self, graph, self.of_nodes, found), self.settings, {}, {})
         _check_strict(imported.summary, strict)
         commit_files(out, {**files, **imported.record()}, remove=(ARRAY_FILES, *TABLE_FILES))
         return dataclasses.replace(imported, graph=read_graph(out, header, just_written=True))
 
-    def _fit(self, one: NodeTable, *, streamed: bool = False) -> FittedColumns:
-        """The columns of one table, as those of the graph before, where there is one."""
-        if self.like is None:
-            found = one.fit(streamed=streamed)
-            if self.several and (not found.columns or (self.settings.name_types and one is not self.labeled)):
-                found = one.named(found, streamed=streamed)
-        else:
-            columns = own_columns(self.like.columns or (), one.type)
-            structural = any(isinstance(column, StructureColumn) for column in columns)
-            found = one.encode(() if structural else columns, streamed=streamed)
-        if streamed and not self.several and not found.columns:
-            remedy = "add a column, or raise" if self.like is None else "raise"
-            raise InputError(
-                f"{one.table.name} has no column that says something about a node; features from the edges around it "
-                f"need the tables in memory: {remedy} SE_GNN_MAX_MEMORY"
-            )
-        return found
+    @property
+    def _has_attributes(self) -> bool:
+        """Whether a column says something about a node, or its type does."""
+        return self.several or bool(self.of_nodes[0].columns)
 
-    def _structure(self, own: FittedColumns, pairs: IntArray) -> FittedColumns:
-        """Features from the edges, where no column of the only node table says anything."""
-        table = self.nodes[0].table
-        if self.like is None:
-            found = fit_structure(table.name, len(table), pairs)
-        else:
-            found = encode_structure(self.like.columns or (), len(table), pairs)
+    def _structure(self, pairs: IntArray) -> FittedColumns:
+        """Columns for the edges, where no column of the only node table says anything."""
+        name, own, like = self.nodes[0].table.name, self.of_nodes[0], self.like
+        found = fit_structure(name, self.num_nodes, pairs) if like is None else structure_columns(like.columns or ())
         summaries, warnings = (*own.summaries, *found.summaries), (*own.warnings, *found.warnings)
-        return dataclasses.replace(found, summaries=summaries, warnings=warnings)
+        return FittedColumns(found.columns, summaries, warnings)
 
-    def _columns(self, fitted: Sequence[FittedColumns]) -> tuple[Column, ...]:
+    def _columns(self, of_nodes: Sequence[FittedColumns]) -> tuple[Column, ...]:
         """The columns of all types."""
         if self.several:
-            return joined_columns({one.type: found.columns for one, found in zip(self.nodes, fitted)}, marked=True)
-        return fitted[0].columns
+            return joined_columns({one.type: own.columns for one, own in zip(self.nodes, of_nodes)}, marked=True)
+        return of_nodes[0].columns
 
-    def _features(self, fitted: Sequence[FittedColumns]) -> Features:
-        """The features of all nodes, in memory."""
+    def _features(self, of_nodes: Sequence[FittedColumns], pairs: IntArray) -> Features:
+        """The features of all nodes, in memory; ``pairs`` are the edges."""
+        if not self._has_attributes:
+            return encode_structure(of_nodes[0].columns, self.num_nodes, pairs)
         if not self.several:
-            return fitted[0].features
-        blocks = list(self._typed(fitted, [functools.partial(list, [own.features]) for own in fitted]))
+            return next(self.nodes[0].encode(of_nodes[0].columns, None))
+        blocks = list(self._typed_features())
         if self.like is None:
             return dense_if_filled(blocks)
         whole: Features = features_like(self.like.nodes.features, sp.vstack(blocks)).whole()
         return whole
 
-    def _write_features(self, writer: GraphWriter, fitted: Sequence[FittedColumns], budget: int) -> None:
-        """The features of all nodes, in blocks of rows."""
-
-        def encoded(one: NodeTable, columns: Sequence[Column]) -> Iterator[Features]:
-            for block in in_blocks(one.table, sum(column.size for column in columns), budget):
-                yield one.encode(columns, block).features
-
-        blocks = [functools.partial(encoded, one, own.columns) for one, own in zip(self.nodes, fitted)]
-        if self.several:
-            write_sparse_features(writer, self._typed(fitted, blocks))
-        else:
-            width = sum(column.size for column in fitted[0].columns)
-            write_features(writer, blocks[0](), width, self.settings.feature_type)
-
-    def _typed(
-        self, fitted: Sequence[FittedColumns], blocks: Sequence[Callable[[], Iterable[Features]]]
-    ) -> Iterator[sp.csr_array]:
-        """The features of nodes of several types, which come in blocks, each in its place among those of all types."""
-        firsts = np.cumsum([0, *(1 + sum(column.size for column in own.columns) for own in fitted)]).tolist()
-        for one, first, own in zip(self.nodes, firsts, blocks):
-            mark = mean_length(own()) if self.like is None else type_mark(self.like, one.type)[0]
-            yield from (typed_rows(block, mark, first, firsts[-1]) for block in own())
-
-    def _distinct(self, found: list[EdgeRows]) -> tuple[list[EdgeRows], list[EdgeReport]]:
-        """The rows that become edges where edges carry values, in the order of the graph, and what was merged."""
-        like = None if self.like is None else self.like.edge_values
-        if self.like is not None and like is None:
-            return found, []
-        parted = []
-        for one, rows in zip(self.edges, found):
-            directed = one.directed if like is None else like.direction is not None
-            parted.append(distinct_edges(one, rows, directed, self._cells(one), self.num_nodes))
-        return [rows for rows, _ in parted], [report for _, report in parted if report is not None]
-
-    def _cells(self, one: EdgeRoles) -> list[str]:
-        """Columns that tell edges apart: those that are shown; where the graph before shows cells, those of them."""
-        shown = one.shown
-        before = None if self.like is None or self.like.edge_values is None else self.like.edge_values.raw
-        return shown if before is None else [name for name in shown if name in before.columns]
-
-    def _values_of(self, one: EdgeRoles, rows: IntArray | None) -> EdgeColumns:
-        """What the edges in some rows of a table carry; without rows, how to read it from blocks of the table."""
-        if self.like is None:
-            in_time = one.until(self.settings.until) if rows is None else None
-            fitted_on = rows if in_time is None else np.flatnonzero(in_time)
-            return read_edge_values(one, rows=fitted_on, streamed=rows is None)
-        own = self._layout(()).own(one)
-        if own is None or rows is None:
-            return EdgeColumns(None)
-        return read_edge_values(one, like=own, rows=rows)
-
-    def _layout(self, read: Sequence[EdgeColumns]) -> EdgeLayout:
-        """The layout of the edges of all tables: that of the graph before, or the one for what was read."""
-        if self.like is not None:
-            return EdgeLayout.like(self.like.edge_values, typed=self.typed)
-        types = [one.of_type for one in self.edges]
-        return EdgeLayout.of(types, [one.values for one in read], directed=self.settings.directed)
-
-    def _joined(self, read: Sequence[EdgeColumns], rows: Sequence[EdgeRows]) -> EdgeValues | None:
-        """The values of the edges of all tables, with their cells."""
-        layout = self._layout(read)
-        if layout.template is None:
-            return None
-        shown = layout.shown
-        if self.like is None:
-            shown = tuple(dict.fromkeys(name for one in self.edges for name in self._cells(one)))
-        placed = [
-            layout.place(one.of_type, own.values, raw_table(one.table, shown, kept.rows))
-            for one, own, kept in zip(self.edges, read, rows)
-        ]
-        held = [values for values in placed if values is not None]
-        return functools.reduce(EdgeValues.joined, held) if held else None
-
-    def _in_blocks(self, one: EdgeRoles, layout: EdgeLayout, budget: int) -> Callable[[], Iterator[EdgeRoles]]:
-        """A table some rows at a time, as often as it is asked for."""
-        own = layout.own(one)
-        step = max(1, budget // ROWS_SHARE // (BYTES_A_CELL * (2 + len(self._cells(one)))))
-        return (one if own is None else one.as_before(own)).blocks(step)
-
-    def _edge_block(self, one: EdgeRoles, layout: EdgeLayout, found: list[EdgeRows]) -> EdgeBlock:
-        """The edges of a block of rows, in the layout of all; counts them in ``found``."""
-        rows = self.rows(one)
-        values = layout.read(one, rows.rows)
-        digests = None if values is None else row_digests(one.table, self._cells(one), rows.rows)
-        found.append(rows.take(slice(0)))
-        return EdgeBlock(rows.pairs, values, digests)
-
-
-def _total(reports: Sequence[EdgeReport], found: Sequence[EdgeRows]) -> EdgeReport:
-    """What was merged in all."""
-    given = sum(one.given - one.dangling - one.later for one in found)
-    parts = {part: sum(getattr(one, part) for one in reports) for part in ("self_loops", "reciprocal", "duplicates")}
-    return EdgeReport(given=given, **parts)
+    def _typed_features(self) -> Iterator[sp.csr_array]:
+        """The features of nodes of several types, some rows at a time, each in its place among those of all types."""
+        firsts = np.cumsum([0, *(1 + own.size for own in self.of_nodes)]).tolist()
+        for one, first, own in zip(self.nodes, firsts, self.of_nodes):
+            held = list(one.encode(own.columns, None)) if self.budget is None else None
+            if self.like is None:
+                mark = mean_length(held or one.encode(own.columns, self.budget))
+            else:
+                mark, _ = type_mark(self.like, one.type)
+            for block in held or one.encode(own.columns, self.budget):
+                yield typed_rows(block, mark, first, firsts[-1])

@@ -259,16 +259,15 @@ def _read_values(
     """The edge attributes of a user's graph, read as the columns of an edge table."""
     if not directed and not any(known for _, _, known in ends):
         return None
-    from se_gnn.tables.edges import EdgeRoles, read_edge_values
-    from se_gnn.tables.features import raw_table
+    from se_gnn.tables.edges import EdgeRoles, fit_edges
     from se_gnn.tables.source import read_table
 
     table = read_table(_edge_frame(ends), what="edges", decimal=".", of_edges=True)
     roles = {"weight": edge_weight, "type": edge_type, "time": edge_time}
     given = {part: name for part, name in roles.items() if name is not None}
     one = EdgeRoles(table=table, ends=(SOURCE, TARGET), directed=directed, roles=given)
-    values = read_edge_values(one).values
-    return dataclasses.replace(values, raw=raw_table(table, one.shown)) if values is not None and one.shown else values
+    template, _ = fit_edges([one], None)
+    return one.like(template).read(template, np.arange(len(table)), one.shown)
 
 
 def _labels(values: list[Any], names: Any) -> tuple[IntArray, tuple[str, ...]]:

@@ -18,8 +18,8 @@ from se_gnn.graph.arrays import Features, IntArray
 from se_gnn.graph.columns import Column, StructureColumn, type_prefix
 from se_gnn.graph.extend import NewNodes
 from se_gnn.graph.rows import features_like
-from se_gnn.tables.edges import EdgeLayout, EdgeRoles, Ids, edge_tables, find_ends, joined_types
-from se_gnn.tables.features import encode_columns, encode_structure, raw_table
+from se_gnn.tables.edges import EdgeRoles, Ids, edge_tables, find_ends, joined_types
+from se_gnn.tables.features import encode_columns, encode_structure, known_columns, raw_table
 from se_gnn.tables.node_types import own_columns, type_mark, typed_rows
 from se_gnn.tables.nodes import read_captions, read_ids, with_names
 from se_gnn.tables.source import Table, read_table
@@ -75,26 +75,25 @@ def read_new_nodes(
     }
     pairs, values = NO_EDGES, None
     if edges is not None:
-        roles = dict(graph.nodes.roles)
-        ends = (source or roles.get("source", "source"), target or roles.get("target", "target"))
-        pairs, values = _edges(graph, edges, tables, ends, how)
+        pairs, values = _edges(graph, edges, tables, {"source": source, "target": target}, how)
     structural = isinstance(graph.columns[0], StructureColumn)
     notes: list[str] = [note for one in tables.values() for note in one.notes]
     known = None
     if structural:
         whole = np.concatenate([graph.edges.ends, pairs])
-        features = encode_structure(graph.columns, graph.num_nodes + len(tables[""].names), whole).features
+        features = encode_structure(graph.columns, graph.num_nodes + len(tables[""].names), whole)
         known, new = features[: graph.num_nodes], features[graph.num_nodes :]
     else:
         blocks: list[Features] = []
         for one in tables.values():
-            encoded = encode_columns(with_names(one.table, one.columns, one.ids), one.columns)
-            blocks.append(encoded.features)
+            table = with_names(one.table, one.columns, one.ids)
+            blocks.append(encode_columns(table, one.columns))
             if one.type:
-                blocks[-1] = typed_rows(encoded.features, *type_mark(graph, one.type), graph.num_features)
-            notes += encoded.warnings
+                blocks[-1] = typed_rows(blocks[-1], *type_mark(graph, one.type), graph.num_features)
+            found = known_columns(table, one.columns)
+            notes += found.warnings
             notes += [
-                f"column {c.name!r}: {c.note}" for c in encoded.summaries if "categor" in c.note or "(other)" in c.note
+                f"column {c.name!r}: {c.note}" for c in found.summaries if "categor" in c.note or "(other)" in c.note
             ]
         new = blocks[0]
         if graph.node_type_names:
@@ -199,22 +198,28 @@ def _edges(
     graph: Graph,
     edges: Any,
     tables: Mapping[str, _NewRows],
-    ends: tuple[str, str],
+    named: Mapping[str, str | None],
     how: Mapping[str, Any],
 ) -> tuple[IntArray, EdgeValues | None]:
     """Edges as positions in the graph with the new nodes, and what they carry."""
     ids, given, values = _ids(graph, tables), edge_tables(edges), graph.edge_values
     by_table = values is not None and values.type is not None and "type" not in dict(values.names)
-    layout = EdgeLayout.like(values, typed=by_table)
-    _check_types(graph, "edges", [one.type for one in given], layout.types)
-    pairs, carried = [], []
+    types = values.type_names if values is not None and by_table else ("",)
+    _check_types(graph, "edges", [one.type for one in given], types)
+    template = None if values is None else values.take(np.empty(0, np.int64))
+    cells = () if template is None or template.raw is None else template.raw.columns
+    pairs, carried, roles = [], [], dict(graph.nodes.roles)
     for one in given:
+        source, target = (
+            name or roles.get(f"{end} of {one.type}") or roles.get(end, end) for end, name in named.items()
+        )
+        ends = source, target
         table = read_table(one.table, what=f"new edges {one.type}".strip(), of_edges=True, **how)
         table.check_has(*ends)
         own = EdgeRoles(table=table, ends=ends, of_type=one.type, joins=joined_types(one, table, ends, ids))
         names = " nor ".join([graph.name, *(rows.table.name for rows in tables.values())])
         pairs.append(find_ends(own, ids, nodes=names, hint=TOLD).pairs)
-        carried.append(layout.read(own))
+        carried.append(own.like(template).read(template, np.arange(len(table)), cells))
     held = [one for one in carried if one is not None]
     return np.concatenate(pairs), functools.reduce(EdgeValues.joined, held) if held else None
 

@@ -37,7 +37,7 @@ def read_ids(table: Table, column: str) -> tuple[pa.Array, list[str]]:
         first = int(np.flatnonzero(codes == codes[row])[0])
         form = "" if given[row] == given[first] else ", in another form of Unicode (NFC and NFD)"
         message = f"the id {ids[row].as_py()!r} was given in row {first + 1} already{form} ({such_rows(len(again))})"
-        raise table.error(column, row, f"{message}; a node has one row")
+        raise table.error(column, row, f"{message}; keep one row per node")
     composed = pc.sum(pc.not_equal(given, ids)).as_py() or 0
     message = (
         f"{composed:,} ids of {table.name} were written in decomposed Unicode (NFD) and are kept as NFC, as edges are"

@@ -40,7 +40,7 @@ class ImportSettings:
         label: column of the node table with the class; empty where it is not known.
         target_number: instead of a label, the column with the number to predict; empty where it is not known.
         unit: of that number, as people write it behind: ``USD``.
-        source: column of the edge table with one end.
+        source: column of the edge table with one end; if each edge type has a table, also the column of each type.
         target: column of the edge table with the other end.
         split: column of the node table that says train, validation, test, calibration or nothing; None: it
             is drawn.
@@ -81,8 +81,8 @@ class ImportSettings:
     label: str = ""
     target_number: str | None = None
     unit: str = ""
-    source: str = "source"
-    target: str = "target"
+    source: str | Mapping[str, str] = "source"
+    target: str | Mapping[str, str] = "target"
     split: str | None = None
     split_by_time: str | None = None
     caption: str | None = None
@@ -165,6 +165,15 @@ class ImportSettings:
             raise InputError(f"id must name a column for each type of nodes, but has none for {type_name!r}")
         return self.id[type_name]
 
+    def ends_of(self, type_name: str) -> tuple[str, str]:
+        """The columns with the two ends of the edges of one type."""
+        found = []
+        for end, given in (("source", self.source), ("target", self.target)):
+            if not isinstance(given, str) and type_name not in given:
+                raise InputError(f"{end} must name a column for each type of edges, but has none for {type_name!r}")
+            found.append(given if isinstance(given, str) else given[type_name])
+        return found[0], found[1]
+
     def taken(self, type_name: str | None = None) -> tuple[str, ...]:
         """Columns of a node table that are not attributes."""
         return tuple(name for name in (self.id_of(type_name), self.label, self.split) if name is not None)
@@ -180,8 +189,10 @@ class ImportSettings:
         """Which column is what, as a graph remembers it for new nodes."""
         ids = {"id": self.id} if isinstance(self.id, str) else {f"id of {name}": self.id[name] for name in self.id}
         others = {"caption": self.caption, "label": self.label, "split": self.split}
-        ends = {"source": self.source, "target": self.target}
-        return {role: name for role, name in (ids | others | ends).items() if name is not None}
+        found = {**ids, **others}
+        for end, given in (("source", self.source), ("target", self.target)):
+            found |= {end: given} if isinstance(given, str) else {f"{end} of {name}": given[name] for name in given}
+        return {role: name for role, name in found.items() if name is not None}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -274,8 +285,8 @@ class Summary:
         if self.edges_later:
             lines += _item("later", f"{self.edges_later:,} left out: after the last date")
         lines += _item("dangling", f"{self.edges_dangling:,} left out" if self.edges_dangling else "none")
-        degree = f"{self.degree_mean:.1f} on average, at most {self.degree_max:,}; {self.isolated:,} isolated nodes"
-        lines += _item("degree", degree)
+        degree = f"{self.degree_mean:.1f} on average, at most {self.degree_max:,}; {self.isolated:,} isolated"
+        lines += _item("degree", f"{degree} {'node' if self.isolated == 1 else 'nodes'}")
         if self.homophily is not None and self.homophily_by_chance is not None:
             text = (
                 f"{self.homophily:.1%} of the edges between labeled nodes join nodes of one class; "

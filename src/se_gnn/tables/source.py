@@ -14,7 +14,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +65,7 @@ class Table:
         of_edges: the options that errors name are those of edge columns.
         first: position of its first row in the whole table, if it is a block of rows; None: it is the whole table.
         notes: what people should know about how it was read.
+        parsed: columns as values, where they were read before (`se_gnn.tables.values`).
     """
 
     name: str
@@ -78,6 +79,7 @@ class Table:
     of_edges: bool = False
     first: int | None = None
     notes: tuple[str, ...] = ()
+    parsed: dict[Any, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return int(self.file.metadata.num_rows if self.data is None else self.data.num_rows)
@@ -104,16 +106,18 @@ class Table:
     def head(self, count: int) -> Table:
         """The first rows."""
         if self.data is not None:
-            return dataclasses.replace(self, data=self.data.slice(0, count))
+            return dataclasses.replace(self, data=self.data.slice(0, count), parsed={})
         return next(self.blocks(count), self)
 
-    def blocks(self, rows: int, names: Sequence[str] | None = None) -> Iterator[Table]:
-        """All rows, some at a time, each checked by Arrow."""
-        wanted = list(self.columns if names is None else dict.fromkeys(names))
+    def blocks(self, rows: int | None) -> Iterator[Table]:
+        """All rows, some at a time, each checked by Arrow; None: the table itself."""
+        if rows is None:
+            yield self
+            return
         if self.data is not None:
-            batches = iter(self.data.select(wanted).to_batches(max_chunksize=rows))
+            batches = iter(self.data.to_batches(max_chunksize=rows))
         else:
-            batches = self.file.iter_batches(batch_size=rows, columns=wanted)
+            batches = self.file.iter_batches(batch_size=rows, columns=list(self.columns))
         first = 0
         while True:
             with _damage(self.name):
@@ -122,7 +126,7 @@ class Table:
                     break
                 batch.validate(full=True)  # texts that are no UTF-8, and what else Parquet does not check
             data = pa.Table.from_batches([batch])
-            yield dataclasses.replace(self, columns=tuple(wanted), data=data, file=None, first=first)
+            yield dataclasses.replace(self, data=data, file=None, first=first, parsed={})
             first += len(data)
         pa.default_memory_pool().release_unused()
 
@@ -381,7 +385,7 @@ class _CsvFile:
             if other is not None:  # beyond the first bytes
                 return dataclasses.replace(self, encoding=other).read(work)
             raise self._error(str(error)) from error
-        message = f"{self.path} is not UTF-8 and was read as {self.encoding}; another one: --set encoding=NAME"
+        message = f"{self.path} is not UTF-8 and was read as {self.encoding}; if that is wrong, use --set encoding=NAME"
         notes = (message,) if self.detected and self.encoding != "utf-8" else ()
         return Table(str(self.path), tuple(self.names), data, file, (self.separator, self.likely), notes=notes)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -40,9 +40,9 @@ def check_memory(tables: Iterable[Table], budget: int) -> None:
             )
 
 
-def in_blocks(table: Table, width: int, budget: int) -> Iterator[Table]:
-    """The rows of a table some at a time, each with ``width`` numbers made of it."""
-    return table.blocks(max(1, budget // ROWS_SHARE // (8 * (width + 4) + BYTES_A_CELL * len(table.columns))))
+def rows_within(budget: int | None, bytes_a_row: int) -> int | None:
+    """How many rows are read at a time within a budget; None: all of them."""
+    return None if budget is None else max(1, budget // ROWS_SHARE // bytes_a_row)
 
 
 def write_features(writer: GraphWriter, blocks: Iterable[Features], width: int, kind: str) -> None:
@@ -82,6 +82,8 @@ def row_digests(table: Table, names: Sequence[str], rows: IntArray) -> IntArray:
     """A number for each of some rows that is the same where all cells are, as they are shown."""
     total = np.zeros(len(rows), np.uint64)
     for place, name in enumerate(names):
+        if name not in table.columns:
+            continue
         cells = raw_table(table, [name])
         texts: Iterable[str] = cells.texts
         if pt.is_timestamp(table.column(name).type):  # other blocks may show the time of day

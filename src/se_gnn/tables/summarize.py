@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from se_gnn.graph import UNKNOWN, Graph, Numbers
+from se_gnn.graph import UNKNOWN, EdgeValues, Graph, Numbers
 from se_gnn.graph.arrays import Features
 from se_gnn.graph.columns import type_prefix
+from se_gnn.graph.edge_values import NO_TIME
 from se_gnn.graph.graph import homophily
-from se_gnn.graph.rows import as_rows
-from se_gnn.tables.edges import EdgeColumns, EdgeRows
+from se_gnn.graph.rows import take
+from se_gnn.tables.edges import EdgeRows
 from se_gnn.tables.features import FittedColumns, class_leaks, number_leaks
 from se_gnn.tables.given import FIRST_EDGE, GivenTables
 from se_gnn.tables.guess import suggested_edges
@@ -20,6 +21,7 @@ from se_gnn.tables.node_types import NAME_COLUMNS
 from se_gnn.tables.settings import ColumnSummary, ImportSettings, Summary
 
 FEW_LABELED = 3  # of a class, below which a vote rests on chance
+EDGES_AT_ONCE = 1 << 16
 MOST_CLASSES_WARNED = 3  # of each, in a warning of its own; more share one
 
 
@@ -27,7 +29,6 @@ def summarize(
     tables: GivenTables,
     graph: Graph,
     fitted: Sequence[FittedColumns],
-    of_edges: Sequence[EdgeColumns],
     found: Sequence[EdgeRows],
 ) -> Summary:
     """What was understood of the tables that a graph was made of; what can be counted in it is counted there.
@@ -36,7 +37,6 @@ def summarize(
         tables: as they were given.
         graph: in memory or mapped.
         fitted: the columns of each node table.
-        of_edges: what the edges of each table carry.
         found: the rows of the edge tables, or of blocks of them, that became edges.
     """
     given, dangling = sum(one.given for one in found), sum(one.dangling for one in found)
@@ -52,10 +52,11 @@ def summarize(
             warnings += number_leaks(columns, features, graph.values[graph.train])
         else:
             warnings += class_leaks(columns, features, graph.labels[graph.train], tables.settings.seed)
-    warnings += [text for one in of_edges for text in one.warnings]
+    for roles, of_edges in zip(tables.edges, tables.of_edges):
+        warnings += [*roles.notes, *of_edges.warnings]
     if dangling:
         warnings.append(f"{dangling:,} of {given:,} edges refer to unknown nodes and were left out")
-    values, edge_columns = graph.edge_values, _edge_columns(tables, graph, of_edges)
+    values, edge_columns = graph.edge_values, _edge_columns(tables, graph)
     listed = {column.name for column in edge_columns} if values is not None else set()
     unused = [
         name
@@ -104,21 +105,43 @@ def summarize(
     )
 
 
-def _edge_columns(tables: GivenTables, graph: Graph, of_edges: Sequence[EdgeColumns]) -> tuple[ColumnSummary, ...]:
+def _edge_columns(tables: GivenTables, graph: Graph) -> tuple[ColumnSummary, ...]:
     """What became of the columns of the edge tables, called by the type of their edges."""
-    found = [
-        dataclasses.replace(column, name=type_prefix(one.of_type) + column.name)
-        for one, own in zip(tables.edges, of_edges)
-        for column in own.summaries
-    ]
-    values = graph.edge_values
-    if not tables.typed or values is None or values.type is None:
+    found: list[ColumnSummary] = []
+    for one, own in zip(tables.edges, tables.of_edges):
+        notes = _role_notes(graph.edge_values, one.of_type)
+        roles = [ColumnSummary(name=name, kind=part, note=notes.get(part, "")) for part, name in one.roles.items()]
+        found += [replace(column, name=type_prefix(one.of_type) + column.name) for column in (*roles, *own.summaries)]
+    if not tables.typed or graph.edge_values is None:
         return tuple(found)
-    counts = np.zeros(values.num_types, np.int64)
-    for _, types in as_rows(values.type).blocks():
-        counts += np.bincount(types, minlength=values.num_types)
-    note = ", ".join(f"{name}: {count:,}" for name, count in zip(values.type_names, counts.tolist()))
-    return ColumnSummary(name="(type)", kind="type", note=note), *found
+    return ColumnSummary(name="(type)", kind="type", note=_role_notes(graph.edge_values, "")["type"]), *found
+
+
+def _role_notes(values: EdgeValues | None, of_type: str) -> dict[str, str]:
+    """What the edges of a type carry, or those of all, in words: how many of each type, from which weight to which."""
+    if values is None:
+        return {}
+    counts, ends = np.zeros(values.num_types, np.int64), dict[str, list[float]]()
+    parts = [part for part in values.edge_data if part in ("type", "weight", "time")]
+    for low in range(0, len(values), EDGES_AT_ONCE):
+        ids = np.arange(low, min(low + EDGES_AT_ONCE, len(values)))
+        held = {part: take(getattr(values, part), ids) for part in parts}
+        if "type" in held:
+            counts += np.bincount(held["type"], minlength=len(counts))
+        for part in {"weight", "time"}.intersection(parts):
+            own = held[part] != NO_TIME
+            if of_type:
+                own &= held["type"] == values.type_names.index(of_type)
+            known = np.append(held[part][own], ends.get(part, []))
+            ends[part] = [known.min(), known.max()] if len(known) else []
+    notes = {part: f"from {_shown(part, two[0])} to {_shown(part, two[1])}" for part, two in ends.items() if two}
+    if "type" in parts:
+        notes["type"] = ", ".join(f"{name}: {count:,}" for name, count in zip(values.type_names, counts.tolist()))
+    return notes
+
+
+def _shown(part: str, value: float) -> str:
+    return f"{value:g}" if part == "weight" else str(np.datetime64(int(value), "s").astype("datetime64[D]"))
 
 
 def _suggestion(tables: GivenTables) -> str:

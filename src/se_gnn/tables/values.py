@@ -92,8 +92,25 @@ class Parsed:
         return dataclasses.replace(self, numbers=numbers, texts=texts, missing=self.missing[rows])
 
 
-def parse_column(table: Table, name: str, *, kind: str | None = None, pattern: str | None = None) -> Parsed:
-    """Understand a column, or read it as the ``kind`` that was asked for; dates in a ``pattern`` already known."""
+def parse_column(
+    table: Table, name: str, *, kind: str | None = None, pattern: str | None = None, decimal: str | None = None
+) -> Parsed:
+    """Understand a column, or read it as the ``kind`` that was asked for; each is read once where it is in memory.
+
+    ``pattern`` of dates and ``decimal`` point of numbers are given where they are known already.
+    """
+    point = decimal or table.decimal_of(name)
+    if (name, kind, pattern, point) in table.parsed:
+        known: Parsed = table.parsed[name, kind, pattern, point]
+        return known
+    found = _parse(table, name, kind, pattern, point)
+    if table.data is not None:
+        table.parsed[name, kind, pattern, point] = found
+        table.parsed[name, found.kind, found.details.get("pattern"), point] = found
+    return found
+
+
+def _parse(table: Table, name: str, kind: str | None, pattern: str | None, point: str) -> Parsed:
     column = table.column(name)
     if kind in ("category", "text"):
         texts = as_texts(table, name)
@@ -102,7 +119,7 @@ def parse_column(table: Table, name: str, *, kind: str | None = None, pattern: s
     if pt.is_dictionary(data_type):
         data_type = data_type.value_type
     if _is_text(data_type) or pt.is_null(data_type):
-        return _Text(table, name).parse(kind, pattern)
+        return _Text(table, name, point).parse(kind, pattern)
     if pt.is_boolean(data_type):
         parsed = _booleans(column)
     elif pt.is_integer(data_type) or pt.is_floating(data_type) or pt.is_decimal(data_type):
@@ -163,8 +180,8 @@ def _check_nameable(table: Table, name: str, column: pa.ChunkedArray) -> None:
 class _Text:
     """A column of text, by its distinct values."""
 
-    def __init__(self, table: Table, name: str) -> None:
-        self.table, self.name, self.decimal = table, name, table.decimal_of(name)
+    def __init__(self, table: Table, name: str, decimal: str) -> None:
+        self.table, self.name, self.decimal = table, name, decimal
         self.texts = as_texts(table, name)
         encoded = self.texts.dictionary_encode()
         self.codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)  # [N], -1: missing

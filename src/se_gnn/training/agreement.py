@@ -100,8 +100,8 @@ def agreeing_model(outputs: Outputs, graph: Graph, settings: Resolved, max_memor
     best = min((one for one in trials if one.agreement >= most - WITHIN), key=lambda one: one.reliance)
     what = ", ".join(f"{name} = {value:g}" for name, value in best.values.items())
     reason = (
-        f"the vote agrees with the model on {best.agreement:.1%} of {len(graph.validation)} nodes that choose; of "
-        f"{len(trials)} settings tried, the one that rests least on the probabilities within {WITHIN:.1%} of the best"
+        f"the vote agrees with the model on {best.agreement:.1%} of {len(graph.validation)} validation nodes; among "
+        f"the settings within {WITHIN:.1%} of the best of {len(trials)}, it relies least on the probabilities"
     )
     chosen = settings.decided("validation", best.values, Decision(what, reason))
     model = Model(OutputEncoder(outputs, chosen), graph, chosen, max_memory=max_memory)

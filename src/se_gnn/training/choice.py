@@ -124,7 +124,7 @@ def with_chosen_vote(
             decisions, settings, tried, choice = [Decision("attribute_share = 0", reason)], alone, without, other
     model, figures_of = model_of(settings, -1), tried.cross_fitted()
     reason = (
-        f"{figures_of['calibration_error']:.1%} on {len(tried.labels):,} validation nodes that chose nothing (accuracy "
+        f"{figures_of['calibration_error']:.1%} on {len(tried.labels):,} validation nodes, cross-fitted (accuracy "
         f"{figures_of['accuracy']:.1%}, log loss {figures_of['loss']:.3f})"
     )
     applied = choice.applied(model.settings.decided("validation", {}, *decisions))
@@ -357,14 +357,14 @@ def warn_of_optimism(plain: Mapping[str, Any], cross_fitted: Mapping[str, Any] |
     error = math.sqrt(max(honest * (1 - honest), 1 / cross_fitted["nodes"]) / cross_fitted["nodes"])
     if plain["accuracy"] - honest > 2 * error:
         warnings.warn(
-            f"the validation accuracy of {plain['accuracy']:.1%} is too good: it is {honest:.1%} on validation nodes "
-            "that had no part in the choices. Expect the latter on new nodes, or label more validation nodes",
+            f"the validation accuracy of {plain['accuracy']:.1%} is optimistic: cross-fitted, it is {honest:.1%}. "
+            "Expect the latter on new nodes, or label more validation nodes",
             stacklevel=3,
         )
 
 
 def warn_of_lost_classes(validation: Mapping[str, Any], graph: Graph) -> None:
-    """Warn if no validation node of some class is found."""
+    """Warn if no validation node of some class is predicted correctly."""
     if graph.predicts_numbers or validation["nodes"] < MANY:
         return
     confusion = np.asarray(validation["confusion"])
@@ -372,7 +372,7 @@ def warn_of_lost_classes(validation: Mapping[str, Any], graph: Graph) -> None:
     if len(lost):
         names = ", ".join(f"{graph.class_names[label]!r} ({confusion[label].sum()} nodes)" for label in lost.tolist())
         warnings.warn(
-            f"no validation node of these classes is found: {names}. If they matter, set best_by to balanced_accuracy, "
-            "or balance_classes to true",
+            f"no validation node of these classes is predicted correctly: {names}. If they matter, set best_by to "
+            "balanced_accuracy, or balance_classes to true",
             stacklevel=3,
         )

@@ -65,7 +65,7 @@ def offered_too(graph: Graph) -> dict[str, Decision]:
         return {}
     found, total = {}, len(graph.columns)
     if all(isinstance(column, StructureColumn) for column in graph.columns):
-        found["roles"] = Decision("recipe 'roles' is offered too", "nodes have no attributes but their role")
+        found["roles"] = Decision("recipe 'roles' is offered too", "nodes have no attributes of their own")
     numbers = sum(type(column) is NumberColumn for column in graph.columns)  # not those that edges give
     if 2 * numbers >= total and graph.features.size * PIECES <= MOST_PIECES:
         found["columns"] = Decision("recipe 'columns' is offered too", f"{numbers} of {total} node columns are numbers")
@@ -138,13 +138,13 @@ def why_recipe(runs: Sequence[Finished], best: Finished, best_by: str) -> Decisi
     """Why this recipe was chosen, with the figures of all."""
     what = f"recipe {best.name!r}"
     if len(runs) == 1 and best_by == "r2":
-        return Decision(what, "the only one that fits this number and these attributes")
+        return Decision(what, "the only recipe that fits this target and these attributes")
     if len(runs) == 1:
         return Decision(what, "there are no validation nodes to choose by")
     figures = ", ".join(f"{run.name} {_figure(run, best_by)}" for run in runs)
     rule = "the simplest recipe within half a standard error of the best"
     if best_by != "loss" and best.kept[0].standing[0] == 1:
-        rule = "the lowest loss of the recipes that are always right"
+        rule = "the lowest loss among the recipes without a wrong answer"
     elif best_by in ("loss", "r2"):
         rule = "the best recipe"
     longest = max(len(run.history) for run in runs)

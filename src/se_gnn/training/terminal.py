@@ -36,7 +36,7 @@ def plan_text(graph: Graph, settings: Resolved, seed: int, device: str, ranks: i
     if graph.merged.given > graph.num_edges:
         lines.append(_line("merged", str(graph.merged)))
     if isolated:
-        lines.append(_line("isolated", f"{count(isolated, 'node')} without edges, compared by their attributes only"))
+        lines.append(_line("isolated", f"{count(isolated, 'node')} without edges, compared by attributes only"))
     if ranks > 1:
         lines.append(_line("processes", f"{ranks}, {divided(settings)}"))
     lines.append(_line("preset", _taken(settings, graph)))
@@ -65,7 +65,7 @@ def divided(settings: Resolved) -> str:
 def _taken(settings: Resolved, graph: Graph) -> str:
     """Which preset fills in the settings, whether it has its own for this data set, and how many were given."""
     own = PRESETS[settings.preset].dataset_with_settings(graph.dataset)
-    given = f", {count(len(settings.asked.given), 'setting')} given" if settings.asked.given else ""
+    given = f", changed: {', '.join(sorted(settings.asked.given))}" if settings.asked.given else ""
     return f"{settings.preset}, " + (f"with its settings for {own}" if own else "the same for every graph") + given
 
 

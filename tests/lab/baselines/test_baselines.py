@@ -95,6 +95,20 @@ def test_gin_is_pygs_layer(two_groups):
         torch.testing.assert_close(layer(x, edge_index), theirs(x, edge_index))
 
 
+def test_graph_sage_is_pygs_layer(two_groups):
+    """A linear layer before the mean of the neighbors is the same as one after it."""
+    from torch_geometric.nn import SAGEConv
+
+    layer = baseline("graph-sage", num_layers=1).fit(two_groups, seed=0).network_.layers[0]
+    theirs = SAGEConv(6, 2)
+    with torch.no_grad():
+        theirs.lin_r.weight.copy_(layer.own.weight)
+        theirs.lin_l.bias.copy_(layer.own.bias)
+        theirs.lin_l.weight.copy_(layer.neighbors.weight)
+        x, edge_index = dense_features(two_groups, "raw"), directed_edges(two_groups)
+        torch.testing.assert_close(layer(x, edge_index), theirs(x, edge_index))
+
+
 def test_super_gat_adds_its_edge_prediction_loss(two_groups):
     weights = (0.0, 4.0)
     runs = [baseline("super-gat", epochs=1, attention_loss_weight=w).fit(two_groups, seed=0) for w in weights]

@@ -20,7 +20,7 @@ from se_gnn.apps.cli.options import (
     read_settings,
 )
 from se_gnn.apps.cli.printing import say
-from se_gnn.apps.cli.typed_tables import edge_tables, id_columns, node_tables, table_path
+from se_gnn.apps.cli.typed_tables import column_by_type, edge_tables, node_tables, table_path
 from se_gnn.errors import InputError
 
 if TYPE_CHECKING:
@@ -88,8 +88,10 @@ def import_tables(
     target_number: Annotated[
         str | None, option("COLUMN", "Column with a number to predict, instead of --label.")
     ] = None,
-    source: Annotated[str, option("COLUMN", "Edge column with the ID of one node.")] = "source",
-    target: Annotated[str, option("COLUMN", "Edge column with the ID of the other node.")] = "target",
+    source: Annotated[
+        str, option("COLUMN", "Edge column with the ID of one node; for several tables, writes=COLUMN,cites=COLUMN.")
+    ] = "source",
+    target: Annotated[str, option("COLUMN", "Edge column with the ID of the other node, in the same way.")] = "target",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the graph in DIR.")] = False,
     column: Annotated[
         list[str] | None,
@@ -145,22 +147,24 @@ def import_tables(
     from se_gnn.tables import read_tables
 
     check_import_folder(out, overwrite=overwrite)
-    of_nodes = node_tables(nodes)
+    of_nodes, of_edges = node_tables(nodes), edge_tables(edges)
+    node_types = () if isinstance(of_nodes, str) else tuple(of_nodes)
+    edge_types = () if isinstance(of_edges, str) else tuple(one.type for one in of_edges)
     roles = column_roles(column, NODE_ROLES, beside="caption")
     edge_roles = column_roles(edge_column, EDGE_ROLES)
     split = one_column(roles, "split")
     call = {"nodes": nodes, "edges": edges, "target_number": target_number, "like": like, "split": split}
-    given = read_settings(settings, SETTINGS, {**call, "typed": not isinstance(of_nodes, str)})
+    given = read_settings(settings, SETTINGS, {**call, "typed": bool(node_types)})
     if "separator" in given:
         given["separator"] = given["separator"].replace("\\t", "\t")
     imported = read_tables(
         of_nodes,
-        edge_tables(edges),
-        id=id_columns(id, of_nodes),
+        of_edges,
+        id=column_by_type(id, node_types, "--id"),
         label=label,
         target_number=target_number,
-        source=source,
-        target=target,
+        source=column_by_type(source, edge_types, "--source"),
+        target=column_by_type(target, edge_types, "--target"),
         split=split,
         caption=one_column(roles, "caption"),
         ignore=roles["ignore"],

@@ -77,7 +77,7 @@ def start(
 
 def _show(guess: Guess, graph: Path) -> None:
     say("Proposal:")
-    widest = min(26, max(len(what) for what, _ in guess.reasons))
+    widest = min(36, max(len(what) for what, _ in guess.reasons))
     for what, why in guess.reasons:
         say(paragraph(why, indent=4 + widest, label=f"  {what}  "))
     say(f"\nThis is the same as\n  {guess.command(graph)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,16 +52,15 @@ def edge_tables(given: list[str], option: str = "--edges") -> str | list[EdgeTab
     return tables
 
 
-def id_columns(given: str, tables: str | Mapping[str, str]) -> str | dict[str, str]:
-    """The id column, or that of each node type."""
-    if isinstance(tables, str) or "=" not in given:
+def column_by_type(given: str, types: Sequence[str], option: str) -> str | dict[str, str]:
+    """The column that an option names, or that of each type; without ``types`` there is one table."""
+    if not types or "=" not in given:
         return given
     columns = {}
     for text in given.split(","):
         name, equals, column = (part.strip() for part in text.partition("="))
-        if not equals or not column or name not in tables:
-            raise InputError(
-                f"--id must look like {','.join(f'{name}=COLUMN' for name in tables)} or be one column, got {given!r}"
-            )
+        if not equals or not column or name not in types:
+            shape = ",".join(f"{name}=COLUMN" for name in types)
+            raise InputError(f"{option} must look like {shape} or be one column, got {given!r}")
         columns[name] = column
     return columns

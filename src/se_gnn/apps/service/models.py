@@ -204,7 +204,7 @@ class LocalEdge(Answer):
 
     id: NodeId
     ends: Annotated[list[NodeId], Field(min_length=2, max_length=2)]
-    carries: EdgeValue | None = Field(None, description="null: edges of this graph carry nothing but their ends")
+    carries: EdgeValue | None = Field(None, description="null: the edges of this graph have no attributes")
 
 
 class LocalGraphPage(Page):
@@ -229,7 +229,7 @@ class MatchedEdge(Answer):
     edge: LocalEdge
     matched: LocalEdge
     similarity: float
-    alike: list[Text] = Field(description="what both edges carry alike: type, weight, attributes by their names")
+    alike: list[Text] = Field(description="what both edges have in common: type, weight, attributes by name")
 
 
 class SimilarityAnswer(Answer):
@@ -347,7 +347,7 @@ class ModelCard(Answer):
 class MapAnswer(Answer):
     """Nodes on a plane, by columns; x and y are whole numbers from 0 to `steps`."""
 
-    total: int = Field(ge=0, description="nodes of the graph; of very many a part is drawn")
+    total: int = Field(ge=0, description="nodes of the graph; if there are very many, some of them")
     steps: int
     classes: list[Text] = Field(description="classes, ranges of numbers, or node types")
     colors: list[str] = Field(description="one for each of them")

@@ -123,7 +123,7 @@ def _refusal(request: Request, error: Exception) -> Response:
     """What is answered in place of an answer."""
     if not isinstance(error, ProblemError):
         _log.exception("unexpected error")
-        error = ProblemError(500, "the server made a mistake; its log says more")
+        error = ProblemError(500, "internal error; the server's log has the details")
     if error.status == 401 and request.method == "GET" and wants_page(request):
         return Response(status_code=303, headers={"Location": SIGN_IN})
     return error.response()
@@ -146,7 +146,7 @@ def _check_origin(request: Request, host: str) -> None:
     elsewhere = headers.get("sec-fetch-site") in ("cross-site", "same-site")
     followed = request.method in ("GET", "HEAD") and headers.get("sec-fetch-mode") == "navigate"
     if elsewhere and not followed:
-        raise ProblemError(403, "another site asked for this; only its links may lead here")
+        raise ProblemError(403, "requests from other sites are refused; only links may lead here")
 
 
 async def _whole_body(request: Request, most: int) -> bytes:
@@ -186,7 +186,7 @@ def _once(body: bytes, receive: Receive) -> Receive:
 class Problem(BaseModel):
     """Why a request has no answer."""
 
-    type: str = Field("about:blank", description="kind of the problem; the status says it")
+    type: str = Field("about:blank", description="type of the problem; the status describes it")
     title: str = Field(description="the status in words")
     status: int = Field(ge=400, le=599, description="the HTTP status")
     detail: str = Field(description="what is wrong with this request, and what to do")

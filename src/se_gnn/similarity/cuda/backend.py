@@ -44,6 +44,7 @@ SHARED = 2  # local graphs that a key lies in, on average, from which on product
 BLOCK_BYTES = 1 << 28  # products formed at a time
 SMALLEST_BLOCK = 256  # queries; with fewer at a time the launches would cost more than they save
 SQUARE = 64  # rows and columns of a tile of distances
+PULLED = 128  # dimensions of a gradient that one program adds up
 
 
 class CudaBackend(Backend):
@@ -89,23 +90,27 @@ class CudaBackend(Backend):
     def pull_back(
         self, points: Points, queries: QueryEdges, keys: KeyEdges, best: Tensor, winners: Tensor, grad: Tensor
     ) -> Tensor:
-        """Gradients flow through the winning pairs alone."""
-        h, both_ends = points.vectors.contiguous(), (queries.ends_on(points.device), keys.on(points.device).node_ends)
-        asking, answering = (edge_vectors(h, ends) for ends in both_ends)
-        grads = torch.zeros_like(asking), torch.zeros_like(answering)
-        norms = [x.norm(dim=1).clamp_min(EPS) for x in (asking, answering)]
-        columns = [x.T.contiguous() for x in (best, winners, grad)]  # [L, Q], as the forward pass writes them
-        if len(queries) and keys.num_local:
-            depth = h.shape[1]
-            _backward[(len(queries),)](
-                asking, answering, *norms, *columns, *grads, len(queries), keys.num_local, depth,
-                UNIT=points.measure.unit, DEPTH=max(16, triton.next_power_of_2(depth)), num_warps=1,
-            )  # fmt: skip
-        grad_h = torch.zeros_like(h)
-        for ends, values in zip(both_ends, grads):
-            for end in (0, 1):  # an edge is the mean of its two ends: each end receives half
-                grad_h.index_add_(0, ends[:, end], values, alpha=0.5)
-        return grad_h
+        """Gradients flow through the winning pairs alone; each row adds up its pairs in a fixed order, without atomics.
+
+        Sorting brings the pairs that a key edge has won together, one query edge after the other.
+        """
+        h, both_ends = points.vectors, torch.cat([queries.ends_on(points.device), keys.on(points.device).node_ends])
+        vectors, count = edge_vectors(h, both_ends), len(queries)  # [Q + K, D]
+        norms, grads = vectors.norm(dim=1).clamp_min(EPS), torch.zeros_like(vectors)
+        best, winners, grad = (x.T.contiguous() for x in (best, winners, grad))  # [L, Q], as the forward pass writes
+        won, order = winners.view(-1).sort(stable=True)
+        ptr = torch.searchsorted(won, torch.arange(len(keys) + 1, dtype=won.dtype, device=won.device))
+        depth = h.shape[1]
+        chunk = min(PULLED, max(16, triton.next_power_of_2(depth)))
+        for first, rows in ((0, count), (count, len(keys))):
+            if rows and winners.numel():
+                _backward[(rows, triton.cdiv(depth, chunk))](
+                    vectors, norms, best, winners, grad, grads, order, ptr, first, count, keys.num_local, depth,
+                    OF_KEYS=first > 0, UNIT=points.measure.unit, PAIRS=32, CHUNK=chunk, num_warps=4,
+                )  # fmt: skip
+        halves = (grads / 2)[:, None].expand(-1, 2, -1)  # an edge is the mean of its two ends: each end receives half
+        pulled: Tensor = torch.ops.aten.embedding_dense_backward(halves, both_ends, len(h), -1, False)
+        return pulled
 
     def listed_means(self, points: Points, way: Way, asking: IntArray, ptr: IntArray, answers: IntArray) -> Tensor:
         """Pair by pair, with the bits of a comparison of all pairs unless that forms the products of edges once."""
@@ -231,29 +236,42 @@ def _best_of_scores(
 
 @triton.jit
 def _backward(
-    queries, keys, query_norms, key_norms, best, winners, grad, grad_queries,
-    grad_keys, num_queries, num_local, depth,
-    UNIT: tl.constexpr, DEPTH: tl.constexpr,
+    vectors, norms, best, winners, grad, grads, order, ptr, first, num_queries, num_local, depth,
+    OF_KEYS: tl.constexpr, UNIT: tl.constexpr, PAIRS: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
-    q = tl.program_id(0).to(tl.int64)
-    d = tl.arange(0, DEPTH)
+    """The gradient to one query edge or key edge, from all pairs of a query edge and its winner that it belongs to."""
+    row = tl.program_id(0).to(tl.int64)
+    own = first + row  # query edges come first, then key edges
+    d = tl.program_id(1) * CHUNK + tl.arange(0, CHUNK)
     inside = d < depth
-    a = tl.load(queries + q * depth + d, mask=inside, other=0.0)
-    length = tl.load(query_norms + q)
-    total = tl.zeros([DEPTH], tl.float32)
-    for t in range(num_local):
-        place = tl.cast(t, tl.int64) * num_queries + q
-        g = tl.load(grad + place)
-        key = tl.load(winners + place).to(tl.int64)
-        value = tl.load(best + place)
-        if (key >= 0) & (g != 0):
-            b = tl.load(keys + key * depth + d, mask=inside, other=0.0)
-            if UNIT:  # d cos / da = (b / |b| - cos a / |a|) / |a|
-                other = tl.load(key_norms + key)
-                total += g * (b / other - value * a / length) / length
-                tl.atomic_add(grad_keys + key * depth + d, g * (a / length - value * b / other) / other, mask=inside)
-            else:  # d(-|a - b|) / da = (b - a) / |a - b|; two equal edges: no slope there
-                slope = tl.where(value == 0, 0.0, -g / tl.where(value == 0, 1.0, value))
-                total += slope * (b - a)
-                tl.atomic_add(grad_keys + key * depth + d, slope * (a - b), mask=inside)
-    tl.store(grad_queries + q * depth + d, total, mask=inside)
+    a = tl.load(vectors + own * depth + d, mask=inside, other=0.0)
+    length = tl.load(norms + own)
+    if OF_KEYS:
+        start = tl.load(ptr + row)
+        end = tl.load(ptr + row + 1)
+    else:  # a pair with each local graph
+        start = tl.cast(0, tl.int64)
+        end = tl.cast(num_local, tl.int64)
+    total = tl.zeros([CHUNK], tl.float32)
+    for low in range(start, end, PAIRS):
+        i = low + tl.arange(0, PAIRS)
+        there = i < end
+        if OF_KEYS:
+            pair = tl.load(order + i, mask=there, other=0)
+            other = pair % num_queries
+        else:
+            pair = i * num_queries + row
+            winner = tl.load(winners + pair, mask=there, other=-1).to(tl.int64)
+            there = winner >= 0
+            other = num_queries + winner
+        g = tl.load(grad + pair, mask=there, other=0.0)
+        there = there & (g != 0)
+        value = tl.load(best + pair, mask=there, other=0.0)
+        b = tl.load(vectors + other[:, None] * depth + d[None, :], mask=there[:, None] & inside[None, :], other=0.0)
+        if UNIT:  # d cos / da = (b / |b| - cos a / |a|) / |a|
+            norm = tl.load(norms + other, mask=there, other=1.0)
+            total += tl.sum(g[:, None] * (b / norm[:, None] - value[:, None] * a[None, :] / length) / length, axis=0)
+        else:  # d(-|a - b|) / da = (b - a) / |a - b|; two equal edges: no slope there
+            slope = tl.where(value == 0, 0.0, -g / tl.where(value == 0, 1.0, value))
+            total += tl.sum(slope[:, None] * (b - a[None, :]), axis=0)
+    tl.store(grads + own * depth + d, total, mask=inside)
