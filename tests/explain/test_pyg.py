@@ -223,5 +223,6 @@ def test_importance_that_is_not_known_has_no_mask():
 def test_without_pyg_the_error_says_what_to_install(trained, monkeypatch):
     explanation = explain(trained, 12)[0]
     monkeypatch.setitem(sys.modules, "torch_geometric.explain", None)
+    monkeypatch.delitem(sys.modules, "se_gnn.explain.pyg")  # as in a process that has not used PyG
     with pytest.raises(InputError, match=r"pip install 'se-gnn\[data\]'"):
         explanation.to_pyg(trained.graph)
