@@ -37,9 +37,8 @@ from se_gnn.plot.local_view import plain_view
 from se_gnn.plot.placement import laid_out
 from se_gnn.plot.svg import plain_picture
 from se_gnn.report import pairs_html, report_html
+from se_gnn.report.card import card_values
 from se_gnn.report.node import NodeImages, node_part
-from se_gnn.report.page import card_values
-from se_gnn.report.pair import pair_part
 from se_gnn.similarity import measure_named
 
 STYLES = (
@@ -134,10 +133,10 @@ class Views:
 
     def pair(self, snapshot: Snapshot, source: Name, target: Name, type: Name = "") -> str:
         """A pair of nodes and why it is likely to be linked, or not."""
-        part = pair_part(pair_explanation(snapshot, source, target, type))
-        ends = part.explanation.query
+        found = pair_explanation(snapshot, source, target, type)
+        ends = found.query
         asked = [("source", source), ("target", target), *([("type", type)] if type else [])]
-        values = {"part": part, "here_href": href("/pairs", asked), "json_href": href("/v1/pairs/explanation", asked)}
+        values = {"e": found, "here_href": href("/pairs", asked), "json_href": href("/v1/pairs/explanation", asked)}
         swapped = pair_href(snapshot.graph, ends.target.id, ends.source.id, type)
         return self.render("pair_page.html", snapshot, swapped=swapped, report_href=href("/report", asked), **values)
 
