@@ -90,7 +90,7 @@ def append_line(path: Path, line: bytes, *, durable: bool = False) -> None:
     """Write a line behind the others; a symbolic link is not followed.
 
     Args:
-        path: made where it is missing.
+        path: created if it is missing.
         line: with its end.
         durable: wait until the disk has it; cut off what a killed writer left behind the last line end, and what could
             not be written whole. Several processes may append at the same time.

@@ -128,7 +128,7 @@ def about_target(target: Target) -> dict[str, Any]:
 
 
 def about_values(values: EdgeValues) -> dict[str, Any]:
-    """What is known of what edges carry, besides arrays, as plain values."""
+    """What is known of the data of edges, besides arrays, as plain values."""
     return {
         "parts": values.edge_data,
         **{name: getattr(values, name) for name in _OF_VALUES},
@@ -143,7 +143,7 @@ def _as_dicts(columns: tuple[Column, ...] | None) -> list[dict[str, Any]] | None
 
 
 def save_graph(graph: Graph, folder: str | Path, *, mapped: bool | None = None) -> None:
-    """Write a graph into a folder, which is made where it is missing.
+    """Write a graph into a folder, which is created if it is missing.
 
     Args:
         graph: in memory or mapped; rows of mapped files are copied block by block.

@@ -172,7 +172,7 @@ def type_mark(graph: Graph, type_name: str) -> tuple[float, int]:
 
 
 def _block(type: str, nodes: NodesOfType, *, named: bool) -> tuple[sp.csr_array, list[str], Sequence[Column] | None]:
-    """The features of one type, what they are called, and the columns they were; None: they were no columns.
+    """The features of one type, what they are called, and the columns they were; None: they were not columns.
 
     Names distinguish the nodes of a type without features, and those that are to be ``named``.
     """

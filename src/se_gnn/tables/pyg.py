@@ -39,7 +39,7 @@ def to_pyg(graph: Graph) -> Any:
     """A ``torch_geometric.data.Data`` that :func:`from_pyg` turns back into the same graph.
 
     ``x`` is dense, ``edge_index`` has both directions, ``y`` is -1 (NaN for numbers) where it is not known, and each
-    part of the split has a mask. Where edges carry values they are ``edge_weight``, ``edge_type``, ``edge_attr`` and
+    part of the split has a mask. If edges have values they are ``edge_weight``, ``edge_type``, ``edge_attr`` and
     ``edge_time``, and an edge with a direction is there in that one only. ``about`` is the graph, and ``node_id`` and
     ``edge_id`` are positions of its nodes and edges.
     """
@@ -229,7 +229,7 @@ def _node_tensors(graph: Graph, nodes: IntArray, *, labeled: bool) -> dict[str, 
 
 
 def _given_masks(store: Any) -> list[tuple[Part, Any]]:
-    """The mask of each part of the split; None where there is none."""
+    """The mask of each part of the split; None if there is none."""
     found = [(part, getattr(store, mask, None)) for part, mask in MASKS.items()]
     for part, given in found:
         if given is not None and given.dim() != 1:
@@ -239,7 +239,7 @@ def _given_masks(store: Any) -> list[tuple[Part, Any]]:
 
 
 def _edge_tensors(values: EdgeValues, ids: IntArray) -> dict[str, npt.NDArray[Any]]:
-    """What some edges carry, by the names that PyG has for it."""
+    """The data of some edges, by the names that PyG has for it."""
     return {field: getattr(values, part)[ids] for part, field in FIELDS.items() if part in values.edge_data}
 
 
