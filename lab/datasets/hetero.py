@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from lab.datasets.known_arrays import read_known_arrays
 from se_gnn.datasets.raw_files import RawFile, read_verified
-from se_gnn.graph import UNKNOWN, EdgeValues, Graph
+from se_gnn.graph import UNKNOWN, Classes, Edges, EdgeValues, Graph, Split
 from se_gnn.tables.arrays import csr
 from se_gnn.tables.node_types import NodesOfType, join_types
 
@@ -46,32 +46,27 @@ def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> Gra
     num_others = int(arrays[f"edges_paper_{other}"][:, 1].max()) + 1
     given = {kind: _nodes(kind, matrix) for kind, matrix in words.items()}
     given[other] = NodesOfType(names=[f"{other} {i}" for i in range(num_others)])
-    joined = join_types(given)
-    labels = np.full(len(joined.names), UNKNOWN, np.int64)
-    labels[joined.types == joined.type_names.index(labeled)] = arrays["label"]
+    nodes = join_types(given)
+    known = nodes.of_type(labeled)
+    labels = np.full(len(nodes), UNKNOWN, np.int64)
+    labels[known] = arrays["label"]
+    class_names = [f"class {label}" for label in range(int(arrays["label"].max()) + 1)]
     pairs = [
-        np.stack([joined.nodes(kind, arrays[f"edges_{pair}"][:, end]) for end, kind in enumerate(pair.split("_"))], 1)
+        np.stack([nodes.of_type(kind)[arrays[f"edges_{pair}"][:, end]] for end, kind in enumerate(pair.split("_"))], 1)
         for pair in types
     ]
     type_names = tuple(pair.replace("_", "-") for pair in types)
-    return Graph.build(
+    values = EdgeValues(
+        type=np.repeat(np.arange(2), [len(some) for some in pairs]).astype(np.int32),
+        type_names=type_names,
+        type_verbs=tuple(VERBS[kind] for kind in type_names),
+    )
+    return Graph(
+        nodes=nodes,
+        edges=Edges.build(np.concatenate(pairs), len(nodes), values),
+        target=Classes.build(labels, class_names, num_nodes=len(nodes)),
+        split=Split(known[arrays["train"]], known[arrays["val"]], known[arrays["test"]]),
         name=name,
-        features=joined.features,
-        feature_names=joined.feature_names,
-        edges=np.concatenate(pairs),
-        edge_values=EdgeValues(
-            type=np.repeat(np.arange(2), [len(some) for some in pairs]).astype(np.int32),
-            type_names=type_names,
-            type_verbs=tuple(VERBS[kind] for kind in type_names),
-        ),
-        node_names=joined.names,
-        node_types=joined.types,
-        node_type_names=joined.type_names,
-        labels=labels,
-        class_names=[f"class {label}" for label in range(int(arrays["label"].max()) + 1)],
-        train=joined.nodes(labeled, arrays["train"]),
-        validation=joined.nodes(labeled, arrays["val"]),
-        test=joined.nodes(labeled, arrays["test"]),
     )
 
 

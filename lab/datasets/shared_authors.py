@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from se_gnn.graph import UNKNOWN, EdgeValues, Graph
+from se_gnn.graph import UNKNOWN, Classes, Edges, EdgeValues, Graph, Split
 from se_gnn.graph.arrays import IntArray
 from se_gnn.tables.node_types import NodesOfType, join_types
 
@@ -35,47 +35,38 @@ def load(name: str = "shared-authors", *, seed: int = 0, data_dir: str | Path | 
     year, pages = draw.integers(1990, 2024, PAPERS), draw.poisson(9, PAPERS)
     country = np.eye(len(COUNTRIES), dtype=np.float32)[draw.integers(0, len(COUNTRIES), AUTHORS)]
     columns = np.stack([(year - 2007) / 10, (pages - 9) / 3], axis=1).astype(np.float32)
-    joined = join_types(
+    authors = [f"author {i}" for i in range(AUTHORS)]  # known by their names, too: two papers share an author
+    nodes = join_types(
         {
             "paper": NodesOfType(
                 names=[f"paper {i}" for i in range(PAPERS)], features=columns, feature_names=["year", "pages"]
             ),
             "author": NodesOfType(
-                names=[f"author {i}" for i in range(AUTHORS)],
-                features=country,
-                feature_names=[f"country = {one}" for one in COUNTRIES],
+                names=authors,
+                features=np.hstack([country, np.eye(AUTHORS, dtype=np.float32)]),
+                feature_names=[*(f"country = {one}" for one in COUNTRIES), *(f"name = {one}" for one in authors)],
             ),
             "venue": NodesOfType(names=[f"venue {i}" for i in range(VENUES)]),
-        },
-        labeled="paper",
+        }
     )
-    labels = np.full(len(joined.names), UNKNOWN, np.int64)
+    labels = np.full(len(nodes), UNKNOWN, np.int64)
     labels[:PAPERS] = topic
     pairs = np.concatenate(
         [
-            np.stack([written[:, 0], joined.nodes("author", written[:, 1])], axis=1),
-            np.stack([np.arange(PAPERS), joined.nodes("venue", published)], axis=1),
+            np.stack([written[:, 0], nodes.of_type("author")[written[:, 1]]], axis=1),
+            np.stack([np.arange(PAPERS), nodes.of_type("venue")[published]], axis=1),
         ]
     )
+    values = EdgeValues(
+        type=np.repeat([0, 1], [len(written), PAPERS]).astype(np.int32), type_names=("is written by", "appears at")
+    )
     split = np.split(draw.permutation(PAPERS), np.cumsum([round(TRAIN * PAPERS), round(VALIDATION * PAPERS)]))
-    return Graph.build(
+    return Graph(
+        nodes=nodes,
+        edges=Edges.build(pairs, len(nodes), values),
+        target=Classes.build(labels, [f"topic {i}" for i in range(TOPICS)], num_nodes=len(nodes)),
+        split=Split(*split),
         name=name,
-        features=joined.features,
-        feature_names=joined.feature_names,
-        columns=joined.columns,
-        node_names=joined.names,
-        node_types=joined.types,
-        node_type_names=joined.type_names,
-        edges=pairs,
-        edge_values=EdgeValues(
-            type=np.repeat([0, 1], [len(written), PAPERS]).astype(np.int32),
-            type_names=("is written by", "appears at"),
-        ),
-        labels=labels,
-        class_names=tuple(f"topic {i}" for i in range(TOPICS)),
-        train=split[0],
-        validation=split[1],
-        test=split[2],
     )
 
 

@@ -8,14 +8,15 @@ from se_gnn.explain.attributes import attributes_of, edge_info
 from se_gnn.explain.text import agreeing_facts
 from se_gnn.graph import EdgeValues, Graph
 from se_gnn.graph.columns import NumberColumn
-from se_gnn.tables.node_types import NodesOfType, join_types
+from se_gnn.tables.node_types import NodesOfType, join_types, joined_columns
 
 
 def library():
     year = NumberColumn(name="year", first=0, size=1, offset=2000, scale=10)
-    papers = NodesOfType(names=["p", "q"], features=np.array([[0], [0]], np.float32), columns=[year])
-    authors = NodesOfType(names=["a", "b"], features=np.array([[1], [1]], np.float32), columns=[year])
+    papers = NodesOfType(names=["p", "q"], features=np.array([[0], [0]], np.float32))
+    authors = NodesOfType(names=["a", "b"], features=np.array([[1], [1]], np.float32))
     joined = join_types({"paper": papers, "author": authors})
+    columns = joined_columns({"paper": [year], "author": [year]}, marked=True)
     values = EdgeValues(
         type=np.array([0, 0, 1, 1], np.int32),
         type_names=("writes", "reads"),
@@ -23,9 +24,9 @@ def library():
         attribute_names=("writes: share",),
     )
     return Graph.build(
-        features=joined.features,
-        feature_names=joined.feature_names,
-        columns=joined.columns,
+        features=joined.features.whole(),
+        feature_names=[name for column in columns for name in column.feature_names],
+        columns=columns,
         edges=[[0, 2], [1, 3], [0, 3], [1, 2]],
         edge_values=values,
         labels=[0, 1, -1, -1],

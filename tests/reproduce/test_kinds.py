@@ -24,7 +24,7 @@ def library():
     writes = [[i, 6 + i % 2] for i in range(6)]
     at = [[i, 8 + i % 2] for i in range(6)]
     return Graph.build(
-        features=joined.features,
+        features=joined.features.whole(),
         feature_names=joined.feature_names,
         edges=[*writes, *at],
         edge_values=EdgeValues(type=np.repeat([0, 1], 6).astype(np.int32), type_names=("writes", "at")),

@@ -6,24 +6,21 @@ import numpy as np
 import pytest
 
 from se_gnn.errors import InputError
-from se_gnn.graph.columns import NumberColumn
 from se_gnn.tables.node_types import NodesOfType, join_types
 
 
 def test_each_kind_has_a_block_of_features_and_a_bias_of_its_own():
-    year = NumberColumn(name="year", first=0, size=1, offset=2000, scale=10)
     joined = join_types(
         {
-            "paper": NodesOfType(names=["a", "b"], features=np.array([[1], [2]], np.float32), columns=[year]),
+            "paper": NodesOfType(names=["a", "b"], features=np.array([[1], [2]], np.float32), feature_names=["year"]),
             "author": NodesOfType(names=["a", "c"], features=np.array([[3, 4], [5, 6]], np.float32)),
         }
     )
-    features = joined.features
+    features = joined.features.whole()
     first, second = np.sqrt([(1 + 4) / 2, (9 + 16 + 25 + 36) / 2])  # marks as large as attributes are long
     rows = [[first, 1, 0, 0, 0], [first, 2, 0, 0, 0], [0, 0, second, 3, 4], [0, 0, second, 5, 6]]
     assert np.allclose(features, rows)
     assert joined.names == ("paper a", "paper b", "author a", "author c")  # two are called a
-    assert joined.columns is None  # those of authors are not known
     assert joined.feature_names[:2] == ("paper", "paper: year")
     # one linear layer over the blocks is one layer per kind
     weight = np.random.default_rng(0).normal(size=(5, 3))
@@ -42,13 +39,3 @@ def test_a_kind_without_attributes_is_known_by_its_names_where_they_are_few():
 def test_features_of_another_number_of_nodes_are_refused():
     with pytest.raises(InputError, match=r"features of paper must have one row per node \(2\), got 1"):
         join_types({"paper": NodesOfType(names=["a", "b"], features=np.ones((1, 1), np.float32))})
-
-
-def test_types_without_labels_are_told_apart_by_their_names_beside_their_attributes():
-    papers = NodesOfType(names=["p"], features=np.ones((1, 1), np.float32))
-    authors = NodesOfType(names=["a", "b"], features=np.ones((2, 1), np.float32))
-    joined = join_types({"paper": papers, "author": authors}, labeled="paper")
-    assert joined.feature_names[-2:] == ("author: name = a", "author: name = b")
-    assert not any("paper: name" in name for name in joined.feature_names)  # its name would give its label away
-    plain = join_types({"paper": papers, "author": authors})
-    assert joined.features.shape[1] == plain.features.shape[1] + 2

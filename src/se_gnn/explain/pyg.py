@@ -101,7 +101,7 @@ class SEGNNModule(nn.Module):
         if (counts := step_weights(graph, settings)) is not None:
             weights = weights * torch.from_numpy(counts).to(x.device)
         if own_edge_columns(graph, settings):
-            x = torch.cat([x, torch.from_numpy(own_edges(graph)).to(x.device)], dim=1)
+            x = torch.cat([x, torch.from_numpy(own_edges(graph, np.arange(graph.num_nodes))).to(x.device)], dim=1)
         degrees = torch.zeros(graph.num_nodes, device=x.device).index_add(0, u, weights).index_add(0, v, weights)
         if settings.aggregation in MEANS:
             share = torch.where(degrees > 0, 1 / degrees.clamp(min=torch.finfo(degrees.dtype).tiny), 0)

@@ -81,8 +81,10 @@ class Nodes:
         check_features(features)
         (features if isinstance(features, np.ndarray) else features.data).setflags(write=False)
         object.__setattr__(self, "names", unique_names(self.names))
-        if self.captions is not None and not all(isinstance(caption, str) for caption in self.captions):
+        captions = None if self.captions is None else tuple(self.captions)
+        if captions is not None and not all(isinstance(caption, str) for caption in captions):
             raise InputError("captions must be texts, the empty one where a node has none")
+        object.__setattr__(self, "captions", captions)
 
     def _check_types(self) -> None:
         types, names = self.types, self.type_names

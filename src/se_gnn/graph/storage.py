@@ -84,37 +84,26 @@ _OF_NODES = {  # by the name in the header, the field of `Nodes`
     "image_shape": "image_shape",
     "roles": "roles",
 }
-_OF_VALUES = ("type_names", "type_verbs", "attribute_names")
+_OF_VALUES = ("type_names", "type_verbs", "attribute_names", "columns", "names")
 
 
-def header_bytes(about: Mapping[str, Any], arrays: Mapping[str, ArrayInfo]) -> bytes:
-    """The content of `graph.json`, sealed by a digest of itself.
-
-    Args:
-        about: everything that is not an array, as :func:`about_graph` gives it; what is left out is as in a graph that
-            has features, edges and classes alone.
-        arrays: type, shape and digest of each array; `neighbors.*` are among those of a mapped graph.
-    """
-    whole = {"format": FORMAT, "version": VERSION, **_BARE, **about}
-    whole |= {"columns": _as_dicts(whole["columns"]), "merged": dataclasses.asdict(whole["merged"])}
-    whole["arrays"] = {name: arrays[name]._asdict() for name in sorted(arrays)}
-    return json_bytes({**whole, "sha256": _seal(whole)}, indent=1)
-
-
-_BARE: dict[str, Any] = {
-    "name": "graph", "dataset": None, "mapped": False, "num_features": 0, "feature_names": None, "columns": None,
-    "node_type_names": (), "raw_columns": None, "image_shape": None, "roles": (), "class_names": None,
-    "target_type": None, "value_name": None, "unit": "", "merged": EdgeReport(), "edge_values": None,
-}  # fmt: skip
-
-
-def about_graph(graph: Graph, *, mapped: bool) -> dict[str, Any]:
-    """Everything about a graph that is not an array. ``mapped``: whether it is mapped when it is opened."""
-    return {
-        **{name: getattr(graph, name) for name in ("name", "dataset", "num_features", "merged")},
+def _header(graph: Graph, arrays: Mapping[str, ArrayInfo], *, mapped: bool) -> bytes:
+    """The content of `graph.json`: everything that is not an array, sealed by a digest of itself."""
+    target, values = graph.target, graph.edge_values
+    about = {
+        "format": FORMAT,
+        "version": VERSION,
+        **{name: getattr(graph, name) for name in ("name", "dataset", "num_features")},
         **{name: getattr(graph.nodes, field) for name, field in _OF_NODES.items()},
-        **about_target(graph.target),
+        "columns": _as_dicts(graph.columns),
+        "raw_columns": getattr(graph.raw, "columns", None),
+        "target_type": target.node_type,
+        "class_names": target.names if isinstance(target, Classes) else None,  # None: a number is predicted
+        "value_name": target.name if isinstance(target, Numbers) else None,
+        "unit": target.unit if isinstance(target, Numbers) else "",
+        "merged": dataclasses.asdict(graph.merged),
         "mapped": mapped,
+<<<<<<< HEAD
         "raw_columns": None if graph.raw is None else graph.raw.columns,
         "edge_values": None if graph.edge_values is None else about_values(graph.edge_values),
     }
@@ -135,7 +124,19 @@ def about_values(values: EdgeValues) -> dict[str, Any]:
         "columns": _as_dicts(values.columns),
         "raw_columns": None if values.raw is None else values.raw.columns,
         "names": values.names,
+=======
+        "edge_values": None,
+        "arrays": {name: arrays[name]._asdict() for name in sorted(arrays)},
+>>>>>>> main
     }
+    if values is not None:
+        about["edge_values"] = {
+            "parts": values.edge_data,
+            **{name: getattr(values, name) for name in _OF_VALUES},
+            "columns": _as_dicts(values.columns),
+            "raw_columns": getattr(values.raw, "columns", None),
+        }
+    return json_bytes({**about, "sha256": _seal(about)}, indent=1)
 
 
 def _as_dicts(columns: tuple[Column, ...] | None) -> list[dict[str, Any]] | None:
@@ -194,26 +195,22 @@ def array_file(name: str) -> str:
     return f"graph.{name}.npy"
 
 
-def graph_files(graph: Graph, *, mapped: bool | None = None) -> dict[str, Content]:
-    """Name and content of the files of a graph; the same graph gives the same bytes."""
-    mapped = not graph.fits_memory if mapped is None else mapped
-    arrays = _arrays_of(graph, mapped=mapped)
-    header = header_bytes(about_graph(graph, mapped=mapped), {name: one.info() for name, one in arrays.items()})
-    contents = {array_file(name): b"".join(one) if graph.fits_memory else one for name, one in arrays.items()}
-    return {**contents, HEADER: header}
+def graph_files(
+    graph: Graph, *, mapped: bool | None = None, written: Mapping[str, tuple[Path, ArrayInfo]] | None = None
+) -> dict[str, Content]:
+    """Name and content of the files of a graph; the same graph gives the same bytes.
 
-
-def graph_arrays(graph: Graph) -> tuple[bytes, dict[str, Array]]:
-    """The header and the arrays of a graph in memory, by name; :func:`graph_from_arrays` makes the graph again."""
-    _ = graph.nodes.features.whole(), graph.edges.pairs.whole()  # refused where they are mapped
-    sources = _arrays_of(graph, mapped=False)
-    header = header_bytes(about_graph(graph, mapped=False), {name: source.info() for name, source in sources.items()})
-    return header, {name: source.read() for name, source in sources.items()}
-
-
-def graph_from_arrays(header: bytes, arrays: Mapping[str, Array], *, where: Path) -> Graph:
-    """The graph that :func:`graph_arrays` took apart; ``where`` is the file that errors name."""
-    return _read_graph(header, where, lambda about, infos: _Held(where, infos, about, False, arrays))
+    Args:
+        graph: in memory or mapped.
+        mapped: whether it will be mapped when it is opened; None: as the graph is now.
+        written: arrays that are in files already (`se_gnn.graph.streaming`).
+    """
+    mapped, known = not graph.fits_memory if mapped is None else mapped, written or {}
+    arrays = {name: one for name, one in _arrays_of(graph, mapped=mapped).items() if name not in known}
+    infos = {name: info for name, (_, info) in known.items()} | {name: one.info() for name, one in arrays.items()}
+    contents: dict[str, Content] = {array_file(name): path for name, (path, _) in known.items()}
+    contents |= {array_file(name): b"".join(one) if graph.fits_memory else one for name, one in arrays.items()}
+    return {**contents, HEADER: _header(graph, infos, mapped=mapped)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,9 +235,6 @@ class _Source:
         for block in self._pieces():
             digest.update(block.data)
         return ArrayInfo(self.dtype.str, self.shape, digest.hexdigest())
-
-    def read(self) -> Array:
-        return np.concatenate([*self.blocks(), np.empty((0, *self.shape[1:]), self.dtype)]).astype(self.dtype)
 
     def _pieces(self) -> Iterator[Array]:
         return (np.ascontiguousarray(block, self.dtype).reshape(-1).view(np.uint8) for block in self.blocks())
@@ -282,7 +276,10 @@ def _pieces_of(part: Any) -> dict[str, _Source]:
         }
     if not (isinstance(part, Rows) and part.sparse):
         return {"": _Source.of(part)}
-    indptr = row_starts(np.concatenate([np.diff(block.indptr) for _, block in part.blocks()]))
+    if isinstance(part, MappedSparseRows):
+        indptr = part.indptr
+    else:
+        indptr = row_starts(np.concatenate([np.diff(block.indptr) for _, block in part.blocks()]))
     return {
         ".data": _Source(part.dtype, (int(indptr[-1]),), lambda: (block.data for _, block in part.blocks())),
         ".indices": _Source(small, (int(indptr[-1]),), lambda: (block.indices for _, block in part.blocks())),
@@ -298,13 +295,7 @@ def read_graph(folder: Path, header: bytes, *, just_written: bool = False) -> Gr
         header: content of `graph.json`.
         just_written: by this process, from numbers that it has checked: mapped arrays are not read again.
     """
-    return _read_graph(header, folder, lambda about, infos: _Files(folder, infos, about, not just_written))
-
-
-def _read_graph(
-    header: bytes, where: Path, open_files: Callable[[dict[str, Any], dict[str, ArrayInfo]], _Files]
-) -> Graph:
-    path = where / HEADER if where.is_dir() else where
+    path = folder / HEADER
     about = parse_json(header, path)
     check_format(about, path, expected=FORMAT, newest=VERSION)
     if about.pop("sha256", None) != _seal(about):
@@ -312,7 +303,7 @@ def _read_graph(
     try:
         infos = {name: _info(name, one) for name, one in about["arrays"].items()}
         digest = _digest_of_parts(about)
-        files = open_files(_tuples(about), infos)
+        files = _Files(folder, infos, _tuples(about), check=not just_written)
         nodes, edges = _read_nodes(files), _read_edges(files)
         return Graph(
             nodes=nodes,
@@ -321,14 +312,14 @@ def _read_graph(
             split=Split(**{part: files.load(f"split.{part}") for part in PARTS}),
             name=about["name"],
             dataset=about["dataset"],
-            _mapped_from=MappedFrom(where, digest, nodes, edges) if about["mapped"] else None,
+            _mapped_from=MappedFrom(folder, digest, nodes, edges) if about["mapped"] else None,
         )
     except _FileError:
         raise
     except InputError as error:
-        raise InputError(f"the graph in {where} is not valid: {error}") from error
+        raise InputError(f"the graph in {folder} is not valid: {error}") from error
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
-        raise InputError(f"the graph in {where} cannot be read: {error}") from error
+        raise InputError(f"the graph in {folder} cannot be read: {error}") from error
 
 
 def _digest_of_parts(about: Mapping[str, Any]) -> str:
@@ -406,24 +397,6 @@ class _Files:
             raise _FileError(str(error)) from error
 
 
-@dataclass(frozen=True, slots=True)
-class _Held(_Files):
-    """Arrays that are in memory already."""
-
-    arrays: Mapping[str, Array]
-
-    def load(self, name: str) -> Any:
-        """An array that is as its header says."""
-        found, info = np.ascontiguousarray(self.arrays[name]), self.infos[name]
-        if (found.dtype.str, found.shape) != (info.dtype, info.shape):
-            raise InputError(
-                f"{name} must hold {info.dtype} of shape {info.shape}, got {found.dtype.str} of {found.shape}"
-            )
-        if sha256(found.tobytes()) != info.sha256:
-            raise InputError(f"{name} was changed: it does not have the digest that was written with it")
-        return found
-
-
 def _read_target(files: _Files) -> Target:
     about = files.about
     if about["class_names"] is not None:
@@ -493,8 +466,7 @@ def _read_values(files: _Files, about: Mapping[str, Any]) -> EdgeValues:
     rules = number_rules(len(about["type_names"]))
     return EdgeValues(
         **{part: files.rows(f"edges.{part}", "edge values", rules.get(part)) for part in about["parts"]},
-        **{name: about[name] for name in (*_OF_VALUES, "names")},
-        columns=_as_columns(about["columns"]),
+        **{**{name: about[name] for name in _OF_VALUES}, "columns": _as_columns(about["columns"])},
         raw=files.cells("edges.raw", about["raw_columns"], "cells of edges"),
         verified=files.mapped,
     )

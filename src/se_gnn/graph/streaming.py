@@ -9,24 +9,24 @@ For the neighbors, nodes are taken some at a time, and the edges at them are fou
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from se_gnn.errors import InputError
-from se_gnn.files.commit import Content
-from se_gnn.files.npy import ArrayInfo, NpyWriter, read_rows
+from se_gnn.files.npy import ArrayInfo, NpyWriter, map_array, read_rows
 from se_gnn.files.writing import scratch_file
-from se_gnn.graph.arrays import IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray, row_starts
 from se_gnn.graph.edge_values import ARRAYS, EdgeValues
-from se_gnn.graph.edges import EdgeReport, first_of_equals
-from se_gnn.graph.rows import Texts, row_ranges
-from se_gnn.graph.storage import HEADER, KINDS, array_file, header_bytes
+from se_gnn.graph.edges import Csr, EdgeReport, Edges, first_of_equals
+from se_gnn.graph.rows import MappedSparseRows, Rows, as_rows, row_ranges
+from se_gnn.graph.storage import KINDS, array_file
 
 MOST = 2**31 - 1  # nodes, and edges: ids are 32 bits wide
 MOST_RANGES = 256  # files that are open at a time
@@ -37,51 +37,57 @@ Array = npt.NDArray[Any]
 
 
 class GraphWriter:
-    """Writes the arrays of a graph (`se_gnn.graph.storage.KINDS`) into a work folder, in any order, in blocks of rows.
+    """Writes features and edges of a graph into a work folder, in blocks of rows, and maps them.
 
-    :meth:`files` then gives the files that :func:`~se_gnn.files.commit_files` moves to where the graph is to be::
+    A graph of these and of what is in memory is then put where it is to be, without reading them again::
 
         writer = GraphWriter(work)
-        with writer.array("nodes.features", "<f4", (num_features,)) as features:
-            for block in blocks:
-                features.append(block)
-        writer.put("labels", labels)
-        writer.texts("nodes.names", blocks_of_names)
-        report = writer.edges(blocks_of_edges, num_nodes, budget)
-        commit_files(folder, writer.files(about))
+        graph = Graph(nodes=Nodes(features=writer.features(blocks, num_features), ...), edges=writer.edges(...), ...)
+        commit_files(folder, graph_files(graph, written=writer.written))
     """
 
     def __init__(self, work: Path) -> None:
         self.work = work
-        self.infos: dict[str, ArrayInfo] = {}
+        self.written: dict[str, tuple[Path, ArrayInfo]] = {}  # by the name of the array
 
     @contextmanager
     def array(self, name: str, dtype: str | None = None, row_shape: tuple[int, ...] = ()) -> Iterator[NpyWriter]:
         """An array to append rows to; None: the first type that the array may have."""
-        writer = NpyWriter(self.work / array_file(name), dtype or KINDS[name].dtypes[0], row_shape)
+        path = self.work / array_file(name)
+        writer = NpyWriter(path, dtype or KINDS[name].dtypes[0], row_shape)
         with closing(writer.file):
             yield writer
-            self.infos[name] = writer.close()
+            self.written[name] = path, writer.close()
 
-    def put(self, name: str, values: Array) -> None:
-        """A whole array."""
-        with self.array(name, values.dtype.str, values.shape[1:]) as writer:
-            writer.append(values)
+    def mapped(self, name: str) -> Array:
+        """An array that was written."""
+        return map_array(*self.written[name])
 
-    def texts(self, name: str, blocks: Iterable[Iterable[str]]) -> None:
-        """Texts, some at a time: ``name`` is `nodes.names`, `nodes.captions`, `nodes.raw` or `edges.raw`."""
-        last = 0
-        with self.array(f"{name}.offsets") as offsets, self.array(f"{name}.text") as text:
-            offsets.append(np.zeros(1, np.int64))
+    def features(self, blocks: Iterable[FloatArray], width: int, dtype: str = "float32") -> Rows:
+        """Dense features of all nodes."""
+        with self.array("nodes.features", np.dtype(dtype).str, (width,)) as matrix:
             for block in blocks:
-                encoded = Texts.of(block)
-                offsets.append(encoded.offsets[1:] + last)
-                text.append(encoded.text)
-                last += len(encoded.text)
+                with np.errstate(over="ignore"):
+                    stored = block.astype(dtype)
+                if not np.isfinite(stored).all():
+                    raise InputError(f"the features do not fit {dtype}: store them as float32")
+                matrix.append(stored)
+        return as_rows(self.mapped("nodes.features"), "features")
+
+    def sparse_features(self, blocks: Iterable[sp.csr_array], width: int) -> Rows:
+        """Features of all nodes, most of which are 0."""
+        name, sizes = "nodes.features", []
+        with self.array(f"{name}.data") as data, self.array(f"{name}.indices") as indices:
+            for block in blocks:
+                data.append(block.data)
+                indices.append(block.indices)
+                sizes.append(np.diff(block.indptr))
+        indptr = row_starts(np.concatenate(sizes))
+        return MappedSparseRows(self.mapped(f"{name}.data"), self.mapped(f"{name}.indices"), indptr, width, "features")
 
     def edges(
         self, blocks: Iterable[EdgeBlock], num_nodes: int, budget: int, values: EdgeValues | None = None
-    ) -> EdgeReport:
+    ) -> Edges:
         """Every edge once, what it carries, and the neighbors of each node.
 
         Args:
@@ -112,27 +118,31 @@ class GraphWriter:
                     ends.append(pairs)
                     for part, array in arrays.items():
                         array.append(some[part])
-        num_edges = self.infos["edges.ends"].shape[0]
-        if num_edges > MOST // 2:
-            raise InputError(f"a mapped graph must have at most {MOST // 2:,} edges, got {num_edges:,}")
-        self._neighbors(degrees, num_edges, budget)
-        return EdgeReport(given=given, self_loops=loops, reciprocal=reciprocal, duplicates=repeated - reciprocal)
+        pairs = self.mapped("edges.ends")
+        if len(pairs) > MOST // 2:
+            raise InputError(f"a mapped graph must have at most {MOST // 2:,} edges, got {len(pairs):,}")
+        carried = None
+        if values is not None:
+            held: dict[str, Any] = {part: as_rows(self.mapped(f"edges.{part}"), "edge values") for part in parts}
+            carried = replace(values, **held, verified=True)
+        return Edges(
+            pairs=as_rows(pairs, "edges"),
+            num_nodes=num_nodes,
+            values=carried,
+            merged=EdgeReport(given=given, self_loops=loops, reciprocal=reciprocal, duplicates=repeated - reciprocal),
+            csr=self._neighbors(degrees, pairs, budget),
+            verified=True,
+        )
 
-    def _neighbors(self, degrees: IntArray, num_edges: int, budget: int) -> None:
-        indptr = np.concatenate([[0], np.cumsum(degrees)])
-        edges = np.load(self.work / array_file("edges.ends"), mmap_mode="r")
-        self.put("neighbors.indptr", indptr)
+    def _neighbors(self, degrees: IntArray, edges: Array, budget: int) -> Csr:
+        indptr = row_starts(degrees)
         with self.array("neighbors.indices") as indices, self.array("neighbors.edge_ids") as ids:
             for low, high in row_ranges(indptr, budget // BYTES_AN_ENTRY):
-                rows, columns, edge_ids = _entries(edges, low, high, num_edges, budget)
+                rows, columns, edge_ids = _entries(edges, low, high, len(edges), budget)
                 order = np.argsort(rows, kind="stable")
                 indices.append(columns[order])
                 ids.append(edge_ids[order])
-
-    def files(self, about: Mapping[str, Any]) -> dict[str, Content]:
-        """Name and content of all files of the graph; ``about`` is everything that is not an array."""
-        files: dict[str, Content] = {array_file(name): self.work / array_file(name) for name in self.infos}
-        return {**files, HEADER: header_bytes(about, self.infos)}
+        return Csr(indptr, self.mapped("neighbors.indices"), self.mapped("neighbors.edge_ids"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

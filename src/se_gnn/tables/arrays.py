@@ -7,10 +7,11 @@ the adjacency (`adj_data`, `adj_indices`, `adj_indptr`, `adj_shape`), the attrib
 from __future__ import annotations
 
 import io
+import tempfile
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +22,8 @@ from se_gnn.files import replace_file, writing_to
 from se_gnn.graph import UNKNOWN, Graph, Numbers
 from se_gnn.graph.arrays import IntArray
 from se_gnn.graph.split import PART_WORDS, PARTS
-from se_gnn.graph.storage import graph_arrays, graph_from_arrays
+from se_gnn.graph.storage import HEADER, graph_files, is_graph_file, load_graph
 
-ABOUT = "about"
 PIECES = ("data", "indices", "indptr", "shape")
 _EDGES, _FEATURES, _LABELS = ("edges", "edge_index"), ("features", "x"), ("labels", "y")
 _DETAILS = (
@@ -79,11 +79,11 @@ def from_scipy(adjacency: Any, features: Any, labels: Any = None, **details: Any
 
 
 def save_npz(graph: Graph, path: str | Path) -> None:
-    """Write a graph as the arrays that its folder would hold, by name, and the rest as JSON in the array ``about``."""
-    header, arrays = graph_arrays(graph)
+    """Write a graph as one file: an archive of the files that its folder would hold."""
     buffer = io.BytesIO()
-    held: dict[str, Any] = {ABOUT: np.frombuffer(header, np.uint8), **arrays}
-    np.savez_compressed(buffer, **held)
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in graph_files(graph, mapped=False).items():
+            archive.writestr(name, content if isinstance(content, bytes) else b"".join(cast(Iterable[bytes], content)))
     with writing_to(Path(path).parent):
         replace_file(Path(path), buffer.getvalue())
 
@@ -97,9 +97,9 @@ def load_npz(path: str | Path, **details: Any) -> Graph:
     :meth:`Graph.build`.
     """
     file = Path(path)
+    if _holds_graph(file):
+        return _read_archive(file)
     arrays = read_arrays(file, where=str(file))
-    if ABOUT in arrays:
-        return graph_from_arrays(arrays.pop(ABOUT).tobytes(), arrays, where=file)
     parts: dict[str, Any] = {part: arrays[word] for word, part in PART_WORDS.items() if word in arrays}
     given: dict[str, Any] = {"name": file.stem, **parts, **details}
     labels = next((arrays[name] for name in _LABELS if name in arrays), None)
@@ -114,6 +114,24 @@ def load_npz(path: str | Path, **details: Any) -> Graph:
         labels=np.full(len(features), UNKNOWN) if labels is None else labels,
         **given,
     )
+
+
+def _holds_graph(file: Path) -> bool:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return HEADER in archive.namelist()
+    except (OSError, zipfile.BadZipFile):
+        return False  # reading it says what is wrong
+
+
+def _read_archive(file: Path) -> Graph:
+    with tempfile.TemporaryDirectory(prefix="se-gnn-") as folder:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                archive.extractall(folder, [name for name in archive.namelist() if is_graph_file(name)])
+            return load_graph(folder)
+        except (OSError, ValueError, zipfile.BadZipFile) as error:
+            raise InputError(str(error).replace(folder, str(file))) from error
 
 
 def read_arrays(source: Path | bytes, names: Iterable[str] | None = None, *, where: str) -> dict[str, npt.NDArray[Any]]:

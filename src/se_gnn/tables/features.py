@@ -7,8 +7,10 @@ Shapes: N rows, F features, E edges.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -384,7 +386,7 @@ def raw_table(table: Table, names: Sequence[str], rows: IntArray | None = None, 
     return RawTable(
         columns=tuple(names),
         codes=np.ascontiguousarray(codes.reshape(len(names), count).T),
-        texts=Texts.of(encoded.dictionary.to_pylist()),
+        texts=arrow_texts([encoded.dictionary]),
     )
 
 
@@ -409,3 +411,28 @@ def _cell_texts(column: pa.ChunkedArray) -> pa.Array:
         cut = pc.binary_join_element_wise(pc.utf8_slice_codeunits(texts, 0, LONGEST_CELL - len(CUT)), CUT, "")
         texts = pc.if_else(long, cut, texts)
     return texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+
+
+def row_digests(table: Table, names: Sequence[str], rows: IntArray) -> IntArray:
+    """A number for each of some rows that is the same where all cells are, as they are shown."""
+    total = np.zeros(len(rows), np.uint64)
+    for place, name in enumerate(names):
+        if name not in table.columns:
+            continue
+        cells = raw_table(table, [name])
+        texts: Iterable[str] = cells.texts
+        if pt.is_timestamp(table.column(name).type):  # other blocks may show the time of day
+            texts = (re.sub(r" 00:00:00Z?$", "", text) for text in texts)
+        known = [hashlib.blake2b(text.encode(errors="replace"), digest_size=8).digest() for text in texts]
+        numbers = np.frombuffer(b"".join([*known, bytes(8)]), np.uint64)  # the last one is that of no value, code -1
+        total = total * np.uint64(0x9E3779B97F4A7C15) + numbers[cells.codes[rows, 0]] + np.uint64(place)
+    return total.view(np.int64)
+
+
+def arrow_texts(arrays: Iterable[pa.Array]) -> Texts:
+    """Texts of Arrow, one array after the other, without making Python's of them."""
+    whole = pa.concat_arrays([array.cast(pa.large_string()) for array in arrays])
+    _, offsets, content = whole.buffers()
+    starts = np.frombuffer(offsets, np.int64)[whole.offset : whole.offset + len(whole) + 1]
+    text = np.frombuffer(content or b"", np.uint8)[starts[0] : starts[-1]]
+    return Texts(starts - starts[0], text, verified=True)

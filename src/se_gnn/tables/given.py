@@ -30,8 +30,7 @@ from se_gnn.tables.features import FittedColumns, encode_columns, fit_columns, k
 from se_gnn.tables.node_types import name_column, own_columns
 from se_gnn.tables.nodes import read_captions, read_ids, read_labels, read_numbers, read_split, with_names
 from se_gnn.tables.settings import ColumnSummary, ImportSettings
-from se_gnn.tables.source import Table, read_table
-from se_gnn.tables.streaming import BYTES_A_CELL, check_memory, rows_within
+from se_gnn.tables.source import BYTES_A_CELL, Table, check_memory, read_table, rows_within
 from se_gnn.tables.values import read_times
 
 FIRST_EDGE = "edges"  # in place of a column: the date of a node is that of its first edge

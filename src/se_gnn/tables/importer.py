@@ -2,7 +2,7 @@
 
 One table of nodes is the simple case of one table per node type, and tables that fit into memory the simple case of
 those that do not: columns are read and fitted one at a time (`se_gnn.tables.given`), then rows are encoded in blocks.
-In memory a table is one block; else blocks are written to disk (`se_gnn.tables.streaming`).
+In memory a table is one block; else blocks are written to disk (`se_gnn.graph.streaming`).
 Shapes: N nodes of all types, E edges.
 """
 
@@ -19,25 +19,30 @@ from typing import Any, cast
 
 import numpy as np
 import psutil
-import pyarrow as pa
 import scipy.sparse as sp
 
 from se_gnn.errors import InputError, did_you_mean
 from se_gnn.files import commit_files, locked, remove_tree, visible_names, writing_to
-from se_gnn.graph import Classes, Edges, EdgeValues, Graph, Nodes
-from se_gnn.graph.arrays import Features, IntArray, as_features
+from se_gnn.graph import Edges, EdgeValues, Graph, Nodes
+from se_gnn.graph.arrays import Features, IntArray, as_features, dense
 from se_gnn.graph.columns import Column
-from se_gnn.graph.rows import as_rows, features_like
-from se_gnn.graph.storage import ARRAY_FILES, HEADER, about_target, about_values, is_graph_file, read_graph
+from se_gnn.graph.rows import Rows, as_rows, features_like
+from se_gnn.graph.storage import ARRAY_FILES, HEADER, graph_files, is_graph_file, read_graph
 from se_gnn.graph.streaming import EdgeBlock, GraphWriter
 from se_gnn.tables.edges import EdgeRows, EdgeTable, edge_tables
-from se_gnn.tables.features import FittedColumns, encode_structure, fit_structure, structure_columns
+from se_gnn.tables.features import (
+    FittedColumns,
+    arrow_texts,
+    encode_structure,
+    fit_structure,
+    row_digests,
+    structure_columns,
+)
 from se_gnn.tables.given import ONE, GivenTables
 from se_gnn.tables.imported import TABLE_FILES, Imported
 from se_gnn.tables.node_types import dense_if_filled, joined_columns, mean_length, type_mark, typed_rows
 from se_gnn.tables.settings import ImportSettings, Summary, is_import_file
-from se_gnn.tables.source import memory_of
-from se_gnn.tables.streaming import FIXED_BYTES, row_digests, write_features, write_sparse_features, write_texts
+from se_gnn.tables.source import FIXED_BYTES, memory_of
 from se_gnn.tables.summarize import summarize
 
 MAX_MEMORY = "SE_GNN_MAX_MEMORY"
@@ -179,26 +184,14 @@ class _Import(GivenTables):
         if self.carried is not None:
             read = [one.read(self.carried, rows.rows, self.cells) for one, rows in blocks]
             values = functools.reduce(EdgeValues.joined, filter(None, read))
-        of_nodes = self.of_nodes
-        if not self._has_attributes:
-            of_nodes = [self._structure(pairs)]
-        columns = self._columns(of_nodes)
-        nodes = Nodes(
-            features=as_rows(as_features(self._features(of_nodes, pairs))),
-            names=tuple(pa.concat_arrays(self.names()).to_pylist()),
-            feature_names=tuple(name for column in columns for name in column.feature_names),
-            columns=columns,
-            captions=None if self.settings.caption is None else tuple(pa.concat_arrays(self.captions()).to_pylist()),
-            raw=self.raw(),
-            types=self.node_types(),
-            type_names=self.type_names,
-            roles=tuple(self.settings.roles.items()),
+        of_nodes = self.of_nodes if self._has_attributes else [self._structure(pairs)]
+        features = as_rows(as_features(self._features(of_nodes, pairs)))
+        graph = self._graph(features, Edges.build(pairs, self.num_nodes, values), self._columns(of_nodes))
+        nodes, edges = (
+            {one.type: one.table.data for one in self.nodes},
+            {one.of_type: one.table.data for one in self.edges},
         )
-        edges = Edges.build(pairs, len(nodes), values)
-        graph = Graph(nodes=nodes, edges=edges, target=self.target(), split=self.split(), name=self.name)
-        tables = {one.type: one.table.data for one in self.nodes}
-        edge_rows = {one.of_type: one.table.data for one in self.edges}
-        return Imported(graph, summarize(self, graph, of_nodes, found), self.settings, tables, edge_rows)
+        return Imported(graph, summarize(self, graph, of_nodes, found), self.settings, nodes, edges)
 
     def streamed(self, out: Path, work: Path, *, strict: bool) -> Imported:
         """The graph of tables that do not fit into memory, written to a folder some rows at a time."""
@@ -209,21 +202,13 @@ class _Import(GivenTables):
                 f"{self.nodes[0].table.name} has no column that says something about a node; features from the edges "
                 f"around it need the tables in memory: {remedy} SE_GNN_MAX_MEMORY"
             )
-        writer, columns, target = GraphWriter(work), self._columns(self.of_nodes), self.target()
+        writer, columns = GraphWriter(work), self._columns(self.of_nodes)
         width = sum(column.size for column in columns)
         if self.several:
-            write_sparse_features(writer, self._typed_features())
+            features = writer.sparse_features(self._typed_features(), width)
         else:
-            blocks = self.nodes[0].encode(columns, self.budget)
-            write_features(writer, blocks, width, self.settings.feature_type)
-        write_texts(writer, "nodes.names", self.names())
-        if self.settings.caption is not None:
-            write_texts(writer, "nodes.captions", self.captions())
-        writer.put("labels" if isinstance(target, Classes) else "values", target.array)
-        for part, ids in self.split().items():
-            writer.put(f"split.{part}", ids)
-        if self.several:
-            writer.put("nodes.types", self.node_types())
+            blocks = map(dense, self.nodes[0].encode(columns, self.budget))
+            features = writer.features(blocks, width, self.settings.feature_type)
         found: list[EdgeRows] = []
         carried = None if self.carried is None else dataclasses.replace(self.carried, raw=None)
 
@@ -233,31 +218,35 @@ class _Import(GivenTables):
                 digests = None if carried is None else row_digests(one.table, self.cells, rows.rows)
                 yield EdgeBlock(rows.pairs, one.read(carried, rows.rows, ()), digests)
 
-        merged = writer.edges(written(), self.num_nodes, self.budget - FIXED_BYTES * self.num_nodes // 2, carried)
-        if not merged.given:
+        edges = writer.edges(written(), self.num_nodes, self.budget - FIXED_BYTES * self.num_nodes // 2, carried)
+        if not edges.merged.given:
             lost, later = (sum(getattr(one, why) for one in found) for why in ("dangling", "later"))
             raise InputError(
                 f"no row becomes an edge: {lost:,} refer to unknown nodes, {later:,} are after the last date"
             )
-        about = {
-            "name": self.name,
-            "mapped": True,
-            "num_features": width,
-            "feature_names": [name for column in columns for name in column.feature_names],
-            "columns": columns,
-            "node_type_names": self.type_names,
-            **about_target(target),
-            "roles": tuple(self.settings.roles.items()),
-            "merged": merged,
-            "edge_values": None if carried is None else about_values(carried),
-        }
-        files = writer.files(about)
-        header = cast(bytes, files[HEADER])
-        graph = read_graph(work, header, just_written=True)
+        graph = self._graph(features, edges, columns)
         imported = Imported(graph, summarize(self, graph, self.of_nodes, found), self.settings, {}, {})
         _check_strict(imported.summary, strict)
+        files = graph_files(graph, written=writer.written)
         commit_files(out, {**files, **imported.record()}, remove=(ARRAY_FILES, *TABLE_FILES))
-        return dataclasses.replace(imported, graph=read_graph(out, header, just_written=True))
+        return dataclasses.replace(imported, graph=read_graph(out, cast(bytes, files[HEADER]), just_written=True))
+
+    def _graph(self, features: Rows, edges: Edges, columns: tuple[Column, ...]) -> Graph:
+        """The graph of features and edges, in memory or mapped; cells are kept in memory only."""
+        in_memory = self.budget is None
+        nodes = Nodes(
+            features=features,
+            names=arrow_texts(self.names()),
+            feature_names=tuple(name for column in columns for name in column.feature_names),
+            columns=columns,
+            captions=None if self.settings.caption is None else arrow_texts(self.captions()),
+            raw=self.raw() if in_memory else None,
+            types=self.node_types(),
+            type_names=self.type_names,
+            roles=tuple(self.settings.roles.items()),
+            verified=not in_memory,
+        )
+        return Graph(nodes=nodes, edges=edges, target=self.target(), split=self.split(), name=self.name)
 
     @property
     def _has_attributes(self) -> bool:

@@ -21,9 +21,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from se_gnn.errors import InputError
-from se_gnn.graph import Graph
-from se_gnn.graph.arrays import Features, Int32Array, IntArray, as_features, dense
+from se_gnn.graph import Graph, Nodes
+from se_gnn.graph.arrays import Features, as_features, dense
 from se_gnn.graph.columns import BooleanColumn, CategoryColumn, Column, type_prefix
+from se_gnn.graph.rows import as_rows
 
 MOST_NAMED = 10_000  # nodes of a type that are also distinguished by their names
 NAME_COLUMNS = ("name", "id", "(id)")
@@ -39,7 +40,6 @@ class NodesOfType:
         features: their attributes; None: they are distinguished by their names if there are at most 10,000, otherwise
             only by their edges.
         feature_names: what people see for each attribute.
-        columns: the columns of a table that the attributes were.
 
     Shapes:
         - **features:** :math:`(N_t, F_t)`
@@ -48,60 +48,33 @@ class NodesOfType:
     names: Sequence[str]
     features: Features | None = None
     feature_names: Sequence[str] | None = None
-    columns: Sequence[Column] | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class JoinedTypes:
-    """All nodes, one type after the other.
-
-    Shapes:
-        - **features:** :math:`(N, F)`, **types:** :math:`(N,)`
-    """
-
-    features: Features
-    feature_names: tuple[str, ...]
-    columns: tuple[Column, ...] | None  # None: some type has attributes that were no columns
-    types: Int32Array
-    type_names: tuple[str, ...]
-    names: tuple[str, ...]
-    first: Mapping[str, int]  # the first node of each type
-
-    def nodes(self, type: str, positions: IntArray) -> IntArray:
-        """Nodes of the graph at some positions within a type."""
-        return np.asarray(positions, np.int64) + self.first[type]
-
-
-def join_types(given: Mapping[str, NodesOfType], *, labeled: str | None = None) -> JoinedTypes:
-    """Nodes of several types in one table of features; a node is called by its type where names repeat.
-
-    With ``labeled``, the type whose nodes have labels, nodes of all other types are distinguished by their names even
-    if they have attributes: two papers may be alike because they share an author, whatever the author's country is. A
-    labeled node itself is not known by its name, which would give its label away.
+def join_types(given: Mapping[str, NodesOfType]) -> Nodes:
+    """Nodes of several types, one type after the other; a node is called by its type where names repeat.
 
     >>> papers = NodesOfType(names=["p"], features=np.array([[0.5, 2.0]], np.float32), feature_names=["year", "pages"])
-    >>> joined = join_types({"paper": papers, "author": NodesOfType(names=["a", "b"])})
-    >>> joined.feature_names
+    >>> nodes = join_types({"paper": papers, "author": NodesOfType(names=["a", "b"])})
+    >>> nodes.feature_names
     ('paper', 'paper: year', 'paper: pages', 'author', 'author: name = a', 'author: name = b')
-    >>> joined.features[1].tolist()
+    >>> nodes.features[1].tolist()
     [0.0, 0.0, 0.0, 1.0, 1.0, 0.0]
     """
     if not given:
         raise InputError("several types of nodes: at least one must be given")
-    found = {type: _block(type, nodes, named=labeled not in (None, type)) for type, nodes in given.items()}
-    columns = {type: own for type, (_, _, own) in found.items() if own is not None}
-    blocks = [block for block, _, _ in found.values()]
-    firsts = np.cumsum([0, *(1 + own.shape[1] for own in blocks)]).tolist()
-    rows = [typed_rows(own, mean_length([own]), first, firsts[-1]) for own, first in zip(blocks, firsts)]
+    found = {type_name: _block(type_name, nodes) for type_name, nodes in given.items()}
+    firsts = np.cumsum([0, *(1 + own.shape[1] for own, _ in found.values())]).tolist()
+    rows = [typed_rows(own, mean_length([own]), low, firsts[-1]) for low, (own, _) in zip(firsts, found.values())]
+    plain = [str(name) for nodes in given.values() for name in nodes.names]
+    if len(set(plain)) < len(plain):
+        plain = [f"{type_name} {name}" for type_name, nodes in given.items() for name in nodes.names]
     sizes = [len(nodes.names) for nodes in given.values()]
-    return JoinedTypes(
-        features=dense_if_filled(rows),
-        feature_names=tuple(name for type, (_, names, _) in found.items() for name in (type, *names)),
-        columns=joined_columns(columns, marked=True) if len(columns) == len(given) else None,
+    return Nodes(
+        features=as_rows(dense_if_filled(rows)),
+        names=tuple(plain),
+        feature_names=tuple(name for one, (_, own) in found.items() for name in (one, *(f"{one}: {n}" for n in own))),
         types=np.repeat(np.arange(len(sizes)), sizes).astype(np.int32),
         type_names=tuple(given),
-        names=_names(given),
-        first=dict(zip(given, np.cumsum([0, *sizes]).tolist())),
     )
 
 
@@ -171,6 +144,7 @@ def type_mark(graph: Graph, type_name: str) -> tuple[float, int]:
     return float(dense(known)[0, place]), place
 
 
+<<<<<<< HEAD
 def _block(type: str, nodes: NodesOfType, *, named: bool) -> tuple[sp.csr_array, list[str], Sequence[Column] | None]:
     """The features of one type, what they are called, and the columns they were; None: they were not columns.
 
@@ -201,3 +175,14 @@ def _names(given: Mapping[str, NodesOfType]) -> tuple[str, ...]:
     if len(set(plain)) == len(plain):
         return tuple(plain)
     return tuple(f"{type} {name}" for type, nodes in given.items() for name in nodes.names)
+=======
+def _block(type_name: str, nodes: NodesOfType) -> tuple[Features, Sequence[str]]:
+    """The features of one type, and what they are called."""
+    count, features = len(nodes.names), nodes.features
+    if features is None:
+        names = [name for column in name_column(nodes.names) for name in column.feature_names]
+        return sp.csr_array(sp.eye_array(count, len(names)), dtype=np.float32), names
+    if features.shape[0] != count:
+        raise InputError(f"features of {type_name} must have one row per node ({count}), got {features.shape[0]}")
+    return features, nodes.feature_names or [f"feature {i}" for i in range(features.shape[1])]
+>>>>>>> main

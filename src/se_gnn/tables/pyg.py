@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,13 +18,13 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from se_gnn.errors import InputError
-from se_gnn.graph import UNKNOWN, Edges, EdgeValues, Graph, Split
+from se_gnn.graph import UNKNOWN, Classes, Edges, EdgeValues, Graph, Split
 from se_gnn.graph.arrays import Features, IntArray, as_integers, dense
 from se_gnn.graph.edge_values import ARRAYS, NO_TIME
 from se_gnn.graph.rows import features_like
 from se_gnn.graph.split import Part
 from se_gnn.optional import require
-from se_gnn.tables.node_types import SPARSE_BELOW, JoinedTypes, NodesOfType, join_types
+from se_gnn.tables.node_types import SPARSE_BELOW, NodesOfType, join_types
 
 MASKS: dict[Part, str] = {
     "train": "train_mask", "validation": "val_mask", "test": "test_mask", "calibration": "calibration_mask",
@@ -32,7 +32,7 @@ MASKS: dict[Part, str] = {
 FIELDS = {"weight": "edge_weight", "type": "edge_type", "attributes": "edge_attr", "time": "edge_time"}
 REVERSED = "rev_"  # what PyG's ToUndirected calls the edges that it adds
 NOBODY = np.empty(0, np.int64)
-Held = tuple[Any, IntArray, tuple[str, str, str] | None]  # what holds edges, their ends, and their type if it has one
+EdgeType = tuple[str, str, str]
 
 
 def to_pyg(graph: Graph) -> Any:
@@ -74,27 +74,12 @@ def from_pyg(data: Any, *, name: str = "graph", directed: bool | None = None) ->
         if getattr(data, field, None) is None:
             raise InputError(f"a PyG Data needs x, edge_index and y, this {type(data).__name__} has no {field}")
     about: Graph | None = getattr(data, "about", None)
-    x, y, pairs = _array(data.x), _array(data.y), _array(data.edge_index).T
-    split: dict[str, Any] = {part: None if mask is None else _array(mask) for part, mask in _given_masks(data)}
-    if about is None:
-        values = _plain_values(data, len(pairs), directed)
-        features = _sparse_if_empty(x)
-        return Graph.build(name=name, features=features, edges=pairs, edge_values=values, labels=y.reshape(-1), **split)
-    nodes = about.nodes.take(_ids(data, "node_id", len(x), about.num_nodes))
-    types = None if nodes.types is None else _array(data.node_type).astype(np.int32)
-    target = about.target.with_array(y.reshape(-1))
-    train = np.flatnonzero(target.known) if split["train"] is None else split["train"]
-    if directed and about.edge_values is None:
-        edges = Edges.build(pairs, len(x), _plain_values(data, len(pairs), directed))
-    else:
-        edges = _known_edges([(data, pairs, None)], about, len(x), directed)
-    return dataclasses.replace(
-        about,
-        nodes=dataclasses.replace(nodes, features=features_like(about.nodes.features, x), types=types),
-        edges=edges,
-        target=target,
-        split=Split(**{part: NOBODY if own is None else own for part, own in (split | {"train": train}).items()}),
-    )
+    if about is not None:
+        return _known_graph(about, {"": data}, [(data, None)], directed)
+    pairs, values = _plain_edges([(data, None)], {"": np.arange(len(data.x))}, directed=bool(directed))
+    features, labels = _sparse_if_empty(_array(data.x)), _array(data.y).reshape(-1)
+    split: dict[str, Any] = {part: _array(mask) for part, mask in _masks(data)}
+    return Graph.build(name=name, features=features, edges=pairs, edge_values=values, labels=labels, **split)
 
 
 def to_hetero(graph: Graph) -> Any:
@@ -153,67 +138,60 @@ def from_hetero(data: Any, *, name: str = "graph", directed: bool = False) -> Gr
         name: name of the graph.
         directed: keep the direction of the edges; a graph of :func:`to_hetero` keeps what it had.
     """
-    about = getattr(data, "about", None)
+    about, types = getattr(data, "about", None), list(data.node_types)
+    edges = [(data[one], one) for one in data.edge_types if not _is_reverse(one, data.edge_types)]
     if about is not None:
-        return _known_hetero(data, about)
-    type_names = list(data.node_types)
-    joined = join_types({one: _nodes_of(data[one], one) for one in type_names})
-    labeled = [one for one in type_names if getattr(data[one], "y", None) is not None]
+        return _known_graph(about, {one: data[one] for one in types}, edges, None)
+    nodes = join_types({one: _nodes_of(data[one], one) for one in types})
+    labeled = [one for one in types if getattr(data[one], "y", None) is not None]
     if len(labeled) != 1:
-        raise InputError(f"one node type must have y, got {', '.join(labeled) or 'none'} of {', '.join(type_names)}")
-    store, first = data[labeled[0]], joined.first[labeled[0]]
-    labels = np.full(len(joined.names), UNKNOWN, np.int64)
-    own = _array(store.y).reshape(-1)
-    labels[first : first + len(own)] = own
-    split: dict[str, Any] = {
-        part: None if mask is None else first + np.flatnonzero(_array(mask)) for part, mask in _given_masks(store)
-    }
-    pairs, values = _typed_edges(data, joined, directed=directed)
-    return Graph.build(
+        raise InputError(f"one node type must have y, got {', '.join(labeled) or 'none'} of {', '.join(types)}")
+    if not edges:
+        raise InputError("the HeteroData has no edge types")
+    store, place = data[labeled[0]], {one: nodes.of_type(one) for one in types}
+    labels = np.full(len(nodes), UNKNOWN, np.int64)
+    labels[place[labeled[0]]] = _array(store.y).reshape(-1)
+    target = Classes.build(labels, num_nodes=len(nodes), node_type=labeled[0])
+    split: dict[str, Any] = {part: place[labeled[0]][_array(mask)] for part, mask in _masks(store)}
+    pairs, values = _plain_edges(edges, place, directed=directed)
+    return Graph(
+        nodes=nodes,
+        edges=Edges.build(pairs, len(nodes), values),
+        target=target,
+        split=Split(**{"train": np.flatnonzero(target.known), **split}),
         name=name,
-        features=joined.features,
-        feature_names=joined.feature_names,
-        edges=pairs,
-        edge_values=values,
-        node_names=joined.names,
-        node_types=joined.types,
-        node_type_names=joined.type_names,
-        target_type=labeled[0],
-        labels=labels,
-        **split,
     )
 
 
-def _known_hetero(data: Any, about: Graph) -> Graph:
-    """The graph that :func:`to_hetero` wrote, as far as it is there: in the order in which its nodes were."""
-    type_names, blocks = about.node_type_names, about.nodes.blocks_by_type() or {}
-    stores = {one: data[one] for one in type_names if one in data.node_types and len(data[one].x)}
-    ids = {
-        one: _ids(store, "node_id", len(store.x), about.num_nodes, of=f"{one} nodes") for one, store in stores.items()
-    }
-    order = np.sort(np.concatenate([NOBODY, *ids.values()]))
-    place = {one: np.searchsorted(order, own) for one, own in ids.items()}
-    x, types = np.zeros((len(order), about.num_features), np.float32), np.zeros(len(order), np.int32)
-    target = about.target.take(NOBODY).followed_by_unknown(len(order))
-    split = Split()
+def _known_graph(
+    about: Graph, nodes: dict[str, Any], edges: Sequence[tuple[Any, EdgeType | None]], directed: bool | None
+) -> Graph:
+    """The graph that :func:`to_pyg` or :func:`to_hetero` wrote, as far as it is there.
+
+    Nodes of a `Data`, whose type has no name, stay in its order; those of several types are in that of ``about``.
+    """
+    stores = {one: store for one, store in nodes.items() if len(getattr(store, "x", ()))}
+    ids = {one: _ids(store, "node_id", len(store.x), about.num_nodes, of=one) for one, store in stores.items()}
+    order = ids[""] if "" in ids else np.sort(np.concatenate([NOBODY, *ids.values()]))
+    place = {one: np.arange(len(own)) if one == "" else np.searchsorted(order, own) for one, own in ids.items()}
+    known, blocks = about.nodes.take(order), about.nodes.blocks_by_type() or {}
+    x = np.zeros((len(order), about.num_features), np.float32)
+    target, split = about.target.take(NOBODY).followed_by_unknown(len(order)), Split()
+    types = None if known.types is None else np.zeros(len(order), np.int32)
     for one, store in stores.items():
         x[np.ix_(place[one], blocks.get(one, np.arange(x.shape[1])))] = _array(store.x)
-        types[place[one]] = type_names.index(one)
+        if types is not None:
+            types[place[one]] = about.node_type_names.index(one) if one else _array(store.node_type)
         if getattr(store, "y", None) is not None:
-            known = target.array.copy()
-            known[place[one]] = _array(store.y)
-            target = target.with_array(known)
-            split = Split(**{part: place[one][_array(mask)] for part, mask in _given_masks(store)})
-    edges = []
-    for one in data.edge_types:
-        index = _array(data[one].edge_index)
-        if index.shape[1] and not _is_reverse(one, data.edge_types):
-            edges.append((data[one], np.stack([place[one[0]][index[0]], place[one[2]][index[1]]], axis=1), one))
-    nodes = about.nodes.take(order)
+            array = target.array.copy()
+            array[place[one]] = _array(store.y).reshape(-1)
+            target = target.with_array(array)
+            parts: dict[str, Any] = {part: place[one][_array(mask)] for part, mask in _masks(store)}
+            split = Split(**{"train": np.flatnonzero(target.known), **parts})
     return dataclasses.replace(
         about,
-        nodes=dataclasses.replace(nodes, features=features_like(about.nodes.features, x), types=types),
-        edges=_known_edges(edges, about, len(order), None),
+        nodes=dataclasses.replace(known, features=features_like(about.nodes.features, x), types=types),
+        edges=_known_edges(edges, place, about, len(order), directed),
         target=target,
         split=split,
     )
@@ -228,14 +206,15 @@ def _node_tensors(graph: Graph, nodes: IntArray, *, labeled: bool) -> dict[str, 
     return found
 
 
-def _given_masks(store: Any) -> list[tuple[Part, Any]]:
-    """The mask of each part of the split; None if there is none."""
-    found = [(part, getattr(store, mask, None)) for part, mask in MASKS.items()]
-    for part, given in found:
-        if given is not None and given.dim() != 1:
-            shape = tuple(given.shape)
-            raise InputError(f"{MASKS[part]} must have one dimension, got shape {shape}: choose one split")
-    return found
+def _masks(store: Any) -> Iterator[tuple[Part, Any]]:
+    """The mask of each part of the split that has one."""
+    for part, name in MASKS.items():
+        mask = getattr(store, name, None)
+        if mask is None:
+            continue
+        if mask.dim() != 1:
+            raise InputError(f"{name} must have one dimension, got shape {tuple(mask.shape)}: choose one split")
+        yield part, mask
 
 
 def _edge_tensors(values: EdgeValues, ids: IntArray) -> dict[str, npt.NDArray[Any]]:
@@ -262,18 +241,34 @@ def _ids(store: Any, field: str, count: int, known: int, *, once: bool = True, o
     return ids
 
 
-def _known_edges(stores: Sequence[Held], about: Graph, num_nodes: int, directed: bool | None) -> Edges:
+def _ends(store: Any, kind: EdgeType | None, place: Mapping[str, IntArray]) -> IntArray:
+    """The ends of the edges of a store, [P, 2]; ``place`` has the position of each node of a type in the graph."""
+    ends = zip((kind[0], kind[2]) if kind else ("", ""), _array(store.edge_index))
+    found = [place[one][own] for one, own in ends if len(own)]
+    return np.stack(found, axis=1) if found else np.empty((0, 2), np.int64)
+
+
+def _known_edges(
+    stores: Sequence[tuple[Any, EdgeType | None]],
+    place: Mapping[str, IntArray],
+    about: Graph,
+    num_nodes: int,
+    directed: bool | None,
+) -> Edges:
     """Each edge of ``about`` that is still there once, with its values; ends lead where directed edges lead."""
-    ends, values = np.concatenate([np.empty((0, 2), np.int64), *(pairs for _, pairs, _ in stores)]), about.edge_values
+    values, found = about.edge_values, [_ends(store, kind, place) for store, kind in stores]
+    ends = np.concatenate([np.empty((0, 2), np.int64), *found])
     if values is None:
-        return Edges.build(ends, num_nodes)
+        added = EdgeValues(direction=np.ones(len(ends), np.int8)) if directed else None
+        return Edges.build(ends, num_nodes, added)
     if directed and values.direction is None:
         raise InputError("directed: the edges of this graph have no direction to keep")
     numbers, fields = [NOBODY], []
-    for store, pairs, kind in stores:
-        of = "" if kind is None else f"{kind} edges"
-        numbers.append(_ids(store, "edge_id", len(pairs), about.num_edges, once=False, of=of))
-        fields.append(_edge_fields(store, len(pairs), None if kind is None else kind[1], values))
+    for (store, kind), pairs in zip(stores, found):
+        of = f"{kind} edges" if kind else ""
+        if len(pairs):
+            numbers.append(_ids(store, "edge_id", len(pairs), about.num_edges, once=False, of=of))
+            fields.append(_edge_fields(store, len(pairs), kind[1] if kind else None, values))
     ids, columns = np.unique(np.concatenate(numbers), return_index=True)
     held: dict[str, Any] = {}
     for part in fields[0] if fields else ():
@@ -286,14 +281,33 @@ def _known_edges(stores: Sequence[Held], about: Graph, num_nodes: int, directed:
     return Edges.build(ends[columns], num_nodes, dataclasses.replace(known, **held))
 
 
-def _plain_values(data: Any, count: int, directed: bool | None) -> EdgeValues | None:
-    """What the edges of somebody's own `Data` carry."""
-    held = _edge_fields(data, count, None, None)
-    if "type" in held:
-        held["type_names"] = tuple(str(number) for number in range(int(held["type"].max(initial=0)) + 1))
-    if directed:
-        held["direction"] = np.ones(count, np.int8)
-    return EdgeValues(**held) if held else None
+def _plain_edges(
+    stores: Sequence[tuple[Any, EdgeType | None]], place: Mapping[str, IntArray], *, directed: bool
+) -> tuple[IntArray, EdgeValues | None]:
+    """Edges of somebody's own graph, and what they carry; ``place`` as in :func:`_ends`."""
+    pairs = [_ends(store, kind, place) for store, kind in stores]
+    sizes = [len(own) for own in pairs]
+    kinds = [kind for _, kind in stores if kind is not None]
+    held = [_edge_fields(store, n, kind[1] if kind else None, None) for (store, kind), n in zip(stores, sizes)]
+    parts: dict[str, Any] = {"direction": np.ones(sum(sizes), np.int8)} if directed else {}
+    names = [relation for _, relation, _ in kinds]
+    names = names if len(set(names)) == len(names) else ["-".join(kind) for kind in kinds]
+    if kinds:
+        parts |= {"type": np.repeat(np.arange(len(kinds)), sizes).astype(np.int32), "type_names": tuple(names)}
+    elif "type" in held[0]:
+        parts |= {"type": held[0]["type"], "type_names": tuple(map(str, range(held[0]["type"].max(initial=0) + 1)))}
+    for part, missing in (("weight", 1), ("time", NO_TIME)):
+        if any(part in one for one in held):
+            filled = [one.get(part, np.full(size, missing, ARRAYS[part])) for one, size in zip(held, sizes)]
+            parts[part] = np.concatenate(filled)
+    blocks = [one.get("attributes", np.zeros((size, 0), np.float32)) for one, size in zip(held, sizes)]
+    if any(block.shape[1] for block in blocks):
+        parts["attributes"] = np.asarray(sp.block_diag(blocks).toarray(), np.float32)
+        if kinds:
+            parts["attribute_names"] = tuple(
+                f"{name}: attribute {i}" for name, block in zip(names, blocks) for i in range(block.shape[1])
+            )
+    return np.concatenate(pairs), EdgeValues(**parts) if parts else None
 
 
 def _edge_fields(store: Any, count: int, relation: str | None, about: EdgeValues | None) -> dict[str, Any]:
@@ -325,38 +339,7 @@ def _nodes_of(store: Any, type_name: str) -> NodesOfType:
     return NodesOfType(names=names, features=features)
 
 
-def _typed_edges(data: Any, joined: JoinedTypes, *, directed: bool) -> tuple[IntArray, EdgeValues]:
-    relations = [one for one in data.edge_types if not _is_reverse(one, data.edge_types)]
-    if not relations:
-        raise InputError("the HeteroData has no edge types")
-    names = [relation for _, relation, _ in relations]
-    called = names if len(set(names)) == len(names) else ["-".join(one) for one in relations]
-    pairs, sizes, held = [], [], []
-    for source, relation, target in relations:
-        store = data[source, relation, target]
-        index = _array(store.edge_index)
-        pairs.append(np.stack([joined.first[source] + index[0], joined.first[target] + index[1]], axis=1))
-        sizes.append(index.shape[1])
-        held.append(_edge_fields(store, sizes[-1], relation, None))
-    parts: dict[str, Any] = {
-        "type": np.repeat(np.arange(len(relations)), sizes).astype(np.int32),
-        "type_names": tuple(called),
-        "direction": np.ones(sum(sizes), np.int8) if directed else None,
-    }
-    for part, missing in (("weight", np.float32(1)), ("time", np.int64(NO_TIME))):
-        if any(part in one for one in held):
-            filled = [one.get(part, np.full(size, missing)) for one, size in zip(held, sizes)]
-            parts[part] = np.concatenate(filled).astype(missing.dtype)
-    blocks = [one.get("attributes", np.zeros((size, 0))) for one, size in zip(held, sizes)]
-    if any(block.shape[1] for block in blocks):
-        parts["attributes"] = np.asarray(sp.block_diag(blocks).toarray(), np.float32)
-        parts["attribute_names"] = tuple(
-            f"{name}: attribute {i}" for name, block in zip(called, blocks) for i in range(block.shape[1])
-        )
-    return np.concatenate(pairs), EdgeValues(**parts)
-
-
-def _is_reverse(edge_type: tuple[str, str, str], every: Sequence[tuple[str, str, str]]) -> bool:
+def _is_reverse(edge_type: EdgeType, every: Sequence[EdgeType]) -> bool:
     source, relation, target = edge_type
     return relation.startswith(REVERSED) and (target, relation.removeprefix(REVERSED), source) in every
 

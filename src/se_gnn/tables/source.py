@@ -26,6 +26,7 @@ import pyarrow.types as pt
 
 from se_gnn.display.text import MARK, MARKED, from_csv_cell
 from se_gnn.errors import InputError, did_you_mean
+from se_gnn.graph.streaming import MOST
 
 SEPARATORS = (",", ";", "\t", "|")
 CSV_ENDINGS = (".csv", ".tsv", ".txt")
@@ -35,6 +36,10 @@ LOOKED_AT = 2000  # rows, to see how a table writes its numbers
 LONGEST_HEADER = 1 << 24  # bytes
 BLOCK = 1 << 20  # bytes that Arrow reads at once
 EXPANSION = 6  # bytes of memory that a table takes for each of its bytes, with what is made of it
+ROWS_SHARE = 32  # a batch of rows takes about this part of the memory
+FIXED_BYTES = 64  # per node, that are in memory all the time: ids, order, label, part, degrees
+COLUMN_COPIES = 4  # of a column, while it is fitted
+BYTES_A_CELL = 64
 _SIGNATURES = {
     b"PAR1": "a Parquet file",
     b"PK\x03\x04": "a zip archive or an Excel file",
@@ -253,6 +258,24 @@ def memory_of(source: Any) -> int:
             return EXPANSION * int(sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups)))
         return EXPANSION * path.stat().st_size
     return 0  # reading it says what is wrong
+
+
+def check_memory(tables: Iterable[Table], budget: int) -> None:
+    """Refuse tables of which one column does not fit into memory, or the ids of all nodes."""
+    for table in tables:
+        needed = max(FIXED_BYTES * len(table) * (not table.of_edges), COLUMN_COPIES * table.largest_column)
+        if len(table) > MOST:
+            raise InputError(f"{table.name} must have at most {MOST:,} rows, got {len(table):,}")
+        if needed > budget:
+            raise InputError(
+                f"max_memory must be at least {needed / 2**20:,.0f}M for {len(table):,} rows of {table.name}, whose "
+                f"columns are fitted one at a time, got {budget / 2**20:,.0f}M"
+            )
+
+
+def rows_within(budget: int | None, bytes_a_row: int) -> int | None:
+    """How many rows are read at a time within a budget; None: all of them."""
+    return None if budget is None else max(1, budget // ROWS_SHARE // bytes_a_row)
 
 
 def _check_content(path: Path) -> bytes:
