@@ -84,23 +84,9 @@ def json_line(record: dict[str, Any]) -> bytes:
     return json_bytes(record, indent=None)
 
 
-<<<<<<< HEAD
-def append_line(path: Path, line: bytes, *, durable: bool = False) -> None:
-    """Write a line behind the others; a symbolic link is not followed.
-
-    Args:
-        path: created if it is missing.
-        line: with its end.
-        durable: wait until the disk has it; cut off what a killed writer left behind the last line end, and what could
-            not be written whole. Several processes may append at the same time.
-    """
-    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-    descriptor = os.open(path, flags, 0o666)
-=======
 def append_line(path: Path, line: bytes) -> None:
     """Write a line, with its end, behind the others; a file that is missing is made, a symbolic link not followed."""
     descriptor = os.open(path, APPENDING, 0o666)
->>>>>>> main
     try:
         write_all(descriptor, line)
     finally:

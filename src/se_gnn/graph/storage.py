@@ -103,31 +103,8 @@ def _header(graph: Graph, arrays: Mapping[str, ArrayInfo], *, mapped: bool) -> b
         "unit": target.unit if isinstance(target, Numbers) else "",
         "merged": dataclasses.asdict(graph.merged),
         "mapped": mapped,
-<<<<<<< HEAD
-        "raw_columns": None if graph.raw is None else graph.raw.columns,
-        "edge_values": None if graph.edge_values is None else about_values(graph.edge_values),
-    }
-
-
-def about_target(target: Target) -> dict[str, Any]:
-    """What is predicted: classes, or a number, which has no ``class_names``."""
-    if isinstance(target, Numbers):
-        return {"target_type": target.node_type, "value_name": target.name, "unit": target.unit}
-    return {"target_type": target.node_type, "class_names": target.names}
-
-
-def about_values(values: EdgeValues) -> dict[str, Any]:
-    """What is known of the data of edges, besides arrays, as plain values."""
-    return {
-        "parts": values.edge_data,
-        **{name: getattr(values, name) for name in _OF_VALUES},
-        "columns": _as_dicts(values.columns),
-        "raw_columns": None if values.raw is None else values.raw.columns,
-        "names": values.names,
-=======
         "edge_values": None,
         "arrays": {name: arrays[name]._asdict() for name in sorted(arrays)},
->>>>>>> main
     }
     if values is not None:
         about["edge_values"] = {

@@ -144,38 +144,6 @@ def type_mark(graph: Graph, type_name: str) -> tuple[float, int]:
     return float(dense(known)[0, place]), place
 
 
-<<<<<<< HEAD
-def _block(type: str, nodes: NodesOfType, *, named: bool) -> tuple[sp.csr_array, list[str], Sequence[Column] | None]:
-    """The features of one type, what they are called, and the columns they were; None: they were not columns.
-
-    Names distinguish the nodes of a type without features, and those that are to be ``named``.
-    """
-    count, columns, names = len(nodes.names), nodes.columns, list[str]()
-    parts = [sp.csr_array((count, 0), dtype=np.float32)]
-    if nodes.features is None:
-        columns, named = (), True
-    else:
-        if nodes.features.shape[0] != count:
-            raise InputError(f"features of {type} must have one row per node ({count}), got {nodes.features.shape[0]}")
-        parts.append(sp.csr_array(nodes.features))
-        if columns is not None:
-            names = [name for column in columns for name in column.feature_names]
-        else:
-            names = list(nodes.feature_names or [f"feature {i}" for i in range(nodes.features.shape[1])])
-    if named:
-        for column in name_column(nodes.names, [one.name for one in nodes.columns or ()]):
-            parts.append(sp.csr_array(sp.eye_array(count)))
-            names += column.feature_names
-            columns = None if columns is None else (*columns, column)
-    return sp.csr_array(sp.hstack(parts, format="csr")), [type_prefix(type) + name for name in names], columns
-
-
-def _names(given: Mapping[str, NodesOfType]) -> tuple[str, ...]:
-    plain = [str(name) for nodes in given.values() for name in nodes.names]
-    if len(set(plain)) == len(plain):
-        return tuple(plain)
-    return tuple(f"{type} {name}" for type, nodes in given.items() for name in nodes.names)
-=======
 def _block(type_name: str, nodes: NodesOfType) -> tuple[Features, Sequence[str]]:
     """The features of one type, and what they are called."""
     count, features = len(nodes.names), nodes.features
@@ -185,4 +153,3 @@ def _block(type_name: str, nodes: NodesOfType) -> tuple[Features, Sequence[str]]
     if features.shape[0] != count:
         raise InputError(f"features of {type_name} must have one row per node ({count}), got {features.shape[0]}")
     return features, nodes.feature_names or [f"feature {i}" for i in range(features.shape[1])]
->>>>>>> main
