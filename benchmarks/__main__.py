@@ -1,4 +1,4 @@
-"""Measure (`python -m benchmarks [CASE ...]`), or turn results into a page (`python -m benchmarks render FILE`)."""
+"""Measure (`python -m benchmarks [CASE ...]`), compare with earlier runs (`history`), or write a page (`render`)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from benchmarks.cases import CASES
 from benchmarks.gpu_page import render_gpu
+from benchmarks.history import changes, known_runs
 from benchmarks.measure import RunSettings
 from benchmarks.page import render_page
 from benchmarks.readme import write_readme
@@ -22,22 +23,25 @@ RESULTS = Path(__file__).resolve().parent / "results"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; 1 where a case failed."""
+    """Run the command; 1 if a case failed."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["render"]:
         return _render(given[1:])
+    if given[:1] == ["history"]:
+        return _history(given[1:])
     return _measure(given)
 
 
 def _measure(given: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
-        description="Measure speed and memory. `python -m benchmarks render FILE ...` turns results into a page.",
+        description="Measure speed and memory. `python -m benchmarks history FILE ...` compares runs with those in "
+        "published/, and `python -m benchmarks render FILE ...` turns them into a page.",
     )
-    parser.add_argument("cases", nargs="*", metavar="CASE", help="cases to run; all where none is named")
+    parser.add_argument("cases", nargs="*", metavar="CASE", help="cases to run (default: all)")
     parser.add_argument("--list", action="store_true", help="list the cases and their targets")
-    parser.add_argument("--quick", action="store_true", help="only try that every case runs; measures nothing")
-    parser.add_argument("--seed", type=int, default=0, help="of graphs, splits, weights and samples (default: 0)")
+    parser.add_argument("--quick", action="store_true", help="only check that every case runs; measures nothing")
+    parser.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where to write (default: benchmarks/results/)")
     options = parser.parse_args(given)
     if options.list:
@@ -60,12 +64,26 @@ def _measure(given: list[str]) -> int:
     return int(any(case["status"] == "failed" for case in results["cases"]))
 
 
+def _history(given: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks history",
+        description="Compare the last two runs of each figure on the same type of machine; 1 if one is clearly worse.",
+    )
+    parser.add_argument("results", nargs="*", type=Path, metavar="FILE", help="runs that are not in published/")
+    try:
+        found = changes(known_runs(parser.parse_args(given).results))
+    except (OSError, ValueError) as error:
+        parser.error(str(error))
+    print(*found, sep="\n")
+    return int(any(change.regressed for change in found))
+
+
 def _render(given: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks render", description="Print a page on performance, in Markdown, made from results."
     )
     parser.add_argument(
-        "results", nargs="*", type=Path, metavar="FILE", help="of one run each; a later run replaces cases"
+        "results", nargs="*", type=Path, metavar="FILE", help="results of one run each; a later run replaces cases"
     )
     parser.add_argument("--gpu", type=Path, metavar="FILE", help="results of `python -m benchmarks.gpu`")
     parser.add_argument("--readme", type=Path, metavar="FILE", help="put the table on speed into this README, too")

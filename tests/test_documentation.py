@@ -135,3 +135,31 @@ def test_the_code_that_the_table_of_symbols_names_is_there():
             break
         for attribute in parts[cut:]:
             found = getattr(found, attribute)
+
+
+def test_options_that_pages_name_exist():
+    """An option that was removed must not stay on a page; those of other programs are not in backticks of their own."""
+    from typer.main import get_command
+
+    from lab.commands import app as lab
+    from se_gnn.apps.cli import app
+
+    known, commands = {"--help"}, [get_command(app), get_command(lab)]
+    for command in commands:
+        commands.extend(getattr(command, "commands", {}).values())
+        known.update(option for one in command.params for option in (*one.opts, *one.secondary_opts))
+    pages = [page for page in (ROOT / "docs").glob("[!_]*/[!0-9]*.md") if page.parent.name != "understanding"]
+    named = [(page.name, option) for page in pages for option in re.findall(r"`(--[\w-]+)", page.read_text("utf-8"))]
+    assert len(named) > 100
+    assert not [(page, option) for page, option in named if option not in known]
+
+
+def test_make_targets_that_pages_name_exist():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    experiments = re.search(r"^REPRODUCE := (.*)$", makefile, flags=re.M)[1].split()
+    targets = {*re.findall(r"^([a-z-]+):", makefile, flags=re.M), *(f"reproduce-{name}" for name in experiments)}
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("[!_]*/*.md")]
+    code = re.compile(r"(?:`|^ {4}|\$ )(?:\w+=\S+ )*make ([a-z][a-z0-9-]*)", flags=re.M)
+    named = [(page.name, target) for page in pages for target in code.findall(page.read_text(encoding="utf-8"))]
+    assert len(named) > 20
+    assert not [(page, target) for page, target in named if target not in targets]

@@ -96,20 +96,13 @@ def attack(
 
 def _check_folder(folder: Path, ours: tuple[str, ...], *, overwrite: bool, resume: bool) -> None:
     """Refuse a folder whose files would be lost by an attack; nothing is written yet."""
-    from se_gnn.apps.cli.outputs import check_begun, check_finished, is_new_folder, some_names
-    from se_gnn.files import visible_names
+    from se_gnn.apps.cli.outputs import check_folder
     from se_gnn.graph.storage import holds_graph, is_graph_file
 
-    if is_new_folder(folder, overwrite=overwrite, resume=resume):
-        return
-    foreign = [name for name in visible_names(folder) if name not in (*ours, ATTACK) and not is_graph_file(name)]
-    if foreign:
-        raise InputError(f"{folder} exists and holds other files ({some_names(foreign)}); name another folder")
-    begun = (folder / ATTACK).is_dir()
-    if holds_graph(folder):
-        check_finished(folder, "graph", begun=begun, work="attack", overwrite=overwrite, resume=resume)
-    else:
-        check_begun(folder, begun=begun, work="attack", overwrite=overwrite, resume=resume)
+    def is_ours(name: str) -> bool:
+        return name in ours or is_graph_file(name)
+
+    check_folder(folder, "graph", is_ours, holds_graph(folder), ATTACK, overwrite=overwrite, resume=resume)
 
 
 def _random(graph: Graph, rate: float, seed: int) -> IntArray:

@@ -1,18 +1,19 @@
 """The two pictures of a pair, drawn like the paper's Figure 4, and alike for every method.
 
-Nodes stand about where one t-SNE of the attributes of both local graphs puts them; the color is the class; edges of the
-same number are matched. Which edges of the target are numbered does not depend on the method: those nearest to it.
+Nodes stand about where one t-SNE of the attributes of both local graphs puts them. The color is the class; the two
+nodes in question have none, because equal colors would answer for the rater. Edges of the same number are matched.
+Which edges of the target are numbered does not depend on the method: those nearest to it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from se_gnn.explain import Explanation
 from se_gnn.explain.attributes import mentioning
-from se_gnn.graph import Graph, local_graphs
+from se_gnn.graph import UNKNOWN, Graph, local_graphs
 from se_gnn.graph.arrays import IntArray
 from se_gnn.plot.local_view import by_distance, plain_view
 from se_gnn.plot.projection import apart, placed_by_features
@@ -59,6 +60,9 @@ def draw_pair(
         matched: those that the numbered edges of the target are matched with; empty: there are none to match with.
     """
     explanation, edges = mentioning(explanation, graph, others, [neighbor]), numbered_edges(explanation)
+    centers = (explanation.node, neighbor)  # drawn without their classes, which would give the answer away
+    hidden = {node: replace(explanation.nodes[node], label=UNKNOWN) for node in centers}
+    explanation = replace(explanation, nodes={**explanation.nodes, **hidden})
     own = {edge: (number,) for number, edge in enumerate(edges.tolist(), start=1)} if len(matched) else {}
     theirs: dict[int, tuple[int, ...]] = {}
     for number, edge in enumerate(matched.tolist(), start=1):
@@ -69,7 +73,8 @@ def draw_pair(
     ]
     places = [apart(points, min(LEAST, 1.7 / len(points) ** 0.5)) for points in placed_by_features(views, graph)]
     drawn = [plain_picture(view, points, explanation).svg for view, points in zip(views, places)]
-    shown = np.unique(np.concatenate([graph.labels[view.nodes] for view in views]))
+    nodes = np.unique(np.concatenate([view.nodes for view in views]))
+    shown = np.unique(np.append(graph.labels[nodes[~np.isin(nodes, centers)]], UNKNOWN))
     notes = [_note(len(view.edges), view.hidden) for view in views]
     return PairPictures(drawn[0], drawn[1], (notes[0], notes[1]), tuple(shown.tolist()))
 

@@ -136,9 +136,9 @@ def test_folders_with_other_files_are_safe(run, files, graph, tmp_path):
     refused(run(*arguments, "--out", graph), "already holds a graph; --overwrite replaces it")
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "nodes.parquet").write_bytes(b"a table of mine, and no graph beside it")
-    refused(run(*arguments, "--out", tmp_path / "own", "--overwrite"), "is not the folder of an import")
+    refused(run(*arguments, "--out", tmp_path / "own", "--overwrite"), "holds other files")
     (tmp_path / "mine.txt").write_text("mine")
-    refused(run(*arguments, "--out", tmp_path, "--overwrite"), "is not the folder of an import")
+    refused(run(*arguments, "--out", tmp_path, "--overwrite"), "holds other files")
     refused(run(*arguments, "--out", tmp_path / "mine.txt"), "is a file; name a folder")
     copy = shutil.copytree(graph, tmp_path / "copy")
     assert run(*arguments, "--out", copy, "--overwrite").exit_code == 0

@@ -46,7 +46,7 @@ MISUSES: list[tuple[tuple[str, ...], str]] = [
     (("train", "{folder}", "--out", "{out}"), "is a folder without a stored graph"),
     (("train", "{file}", "--out", "{out}"), "unknown data set"),
     (("train", "{toy}", "--out", "{file}"), "is a file; name a folder"),
-    (("train", "{toy}", "--out", "{folder}"), "is not a model folder"),
+    (("train", "{toy}", "--out", "{folder}"), "holds other files"),
     (("train", "{toy}", "--out", "{model}"), "already holds a model"),
     (("train", "{toy}", "--out", "{model}", "--resume"), "holds a finished model: there is nothing to resume"),
     # --- settings

@@ -169,11 +169,11 @@ class TestRefusedBeforeWorkStarts:
         (tmp_path / "thesis.tex").write_text("years of work")
         (tmp_path / "config.json").write_text("{}")
         result = run("train", toy, "--out", tmp_path, *option)
-        refused(result, "exists and is not a model folder (it holds config.json, thesis.tex); name another folder")
+        refused(result, "exists and holds other files (config.json, thesis.tex); name another folder")
         assert (tmp_path / "thesis.tex").read_text() == "years of work"
 
     def test_folder_with_a_stored_graph(self, run, toy):
-        refused(run("train", toy, "--out", toy, "--overwrite"), "exists and is not a model folder (it holds graph.")
+        refused(run("train", toy, "--out", toy, "--overwrite"), "exists and holds other files (graph.")
         load_graph(toy)
 
     def test_unfinished_training(self, run, toy, out):

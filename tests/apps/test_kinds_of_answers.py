@@ -72,8 +72,8 @@ def test_predicted_numbers_come_with_intervals_and_votes(numbers, regressor):
         assert sum(vote["weight"] * vote["label"] for vote in row["votes"]) == pytest.approx(found.values[node])
     card = numbers.get("/v1/model").json()
     assert (card["predicts"], card["number"], card["unit"]) == ("numbers", "rent", "EUR")
-    other = numbers.post("/v1/what-if", json={"node": 3, "num_nearest": 1}).json()
-    assert other["after"]["predicted"] == pytest.approx(other["after"]["votes"][0]["label"])
+    other = numbers.get("/v1/nodes/%233/explanation", params={"num_nearest": 1}).json()
+    assert other["answer"]["value"] == pytest.approx(other["votes"][0]["number"])
 
 
 def test_numbers_are_listed_by_value_and_by_error(numbers, regressor):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from se_gnn.errors import InputError
 from se_gnn.files import sha256
-from se_gnn.graph import Graph
+from se_gnn.graph import Graph, RawTable
 from se_gnn.graph.storage import (
     HEADER,
     array_file,
@@ -21,7 +21,7 @@ from se_gnn.graph.storage import (
     save_graph,
 )
 from se_gnn.tables.arrays import load_npz, save_npz
-from strategies import assert_same_graph, graphs_with_names
+from strategies import assert_same_graph, changed, graphs_with_names
 
 LABELS = array_file("labels")
 
@@ -48,6 +48,12 @@ def test_a_graph_comes_back_exactly_as_it_was_stored(tmp_path_factory, graph, ma
     assert_same_graph(graph, loaded)
     assert loaded.merged == graph.merged
     assert graph_digest(folder) == sha256(graph_files(loaded)[HEADER])  # the same graph, the same bytes
+
+
+def test_a_mapped_graph_shows_the_rows_of_a_table_that_has_no_columns(graph, tmp_path):
+    nothing = RawTable(columns=(), codes=np.empty((4, 0), np.int32), texts=())
+    save_graph(changed(graph, raw=nothing), tmp_path, mapped=True)
+    assert load_graph(tmp_path).raw.row(2) == {}
 
 
 @given(graphs_with_names())

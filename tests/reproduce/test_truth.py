@@ -12,14 +12,15 @@ from reproduce.measures.agreement import mean_jaccard, vote_changes
 from reproduce.measures.truth import findings_of, some_nodes
 from reproduce.methods import se_gnn_settings
 from reproduce.store import Result, Store
-from reproduce.truth.recompute import Recomputed, local_edges
+from reproduce.truth.recompute import Recomputed
 from reproduce.truth.statements import Findings, check
 from reproduce.truth_page import write_truth
 from se_gnn.explain import explain
-from se_gnn.graph import local_graphs
+from se_gnn.graph import Graph, local_graphs
+from se_gnn.graph.storage import load_graph, save_graph
 from se_gnn.settings import Settings
 from se_gnn.training import fit
-from strategies import random_graph
+from strategies import random_graph, rich_graph, untrained
 
 MACHINE = {"cores": 2, "cpu": "a CPU", "gpu": None, "memory_gb": 0, "python": "3.12.1", "packages": {"torch": "2.7"}}
 MADE = {"command": "python -m reproduce run truth", "commit": "abc123", "machine": MACHINE}
@@ -56,12 +57,87 @@ def test_local_graphs_of_few_edges_are_compared_as_they_were_chosen():
     assert max(found["largest_error"].values()) < 1e-5
 
 
-def test_a_local_graph_is_that_of_the_library():
-    graph = random_graph(seed=2)
-    for hops in (1, 2, 3):
-        theirs = local_graphs(graph, np.arange(graph.num_nodes), hops)
-        for node in range(graph.num_nodes):
-            assert local_edges(graph, node, hops).tolist() == theirs.row(node).tolist()
+@pytest.mark.parametrize("max_edges", ["none", 4])
+@pytest.mark.parametrize("hops", [1, 2, 3])
+def test_a_local_graph_is_that_of_the_library(hops, max_edges):
+    graph = rich_graph(seed=2, num_nodes=20, num_edges=40)
+    theirs = local_graphs(graph, np.arange(graph.num_nodes), hops, None if max_edges == "none" else max_edges)
+    model = Recomputed(untrained(graph, Settings.of("paper", num_nearest=2, hops=hops, max_edges=max_edges)))
+    for node in range(graph.num_nodes):
+        assert model.local_of(node).edges.tolist() == theirs.row(node).tolist()
+
+
+EVERYTHING = {"match_direction": True, "match_types": "own", "match_attributes": True, "weighted_mean": True}
+SIZES = {"num_nodes": 40, "num_edges": 80, "num_labeled": 14, "num_classes": 3}
+PAIRS = np.random.default_rng(0).integers(0, 40, (90, 2))
+
+
+def nothing_is_false(trained, nodes=None, **more):
+    nodes = np.arange(trained.graph.num_nodes) if nodes is None else nodes
+    found = findings_of(trained, nodes, **more)
+    assert {kind: count for kind, count in found["false_statements"].items() if count} == {}
+    assert max(found["largest_error"].values()) < 2e-5
+    return found["statements"]
+
+
+@pytest.mark.parametrize("measure", ["cosine", "distance"])
+@pytest.mark.parametrize("preset", PRESETS)
+def test_no_statement_about_directed_weighted_typed_edges_with_attributes_is_false(preset, measure):
+    asked = Settings.of(preset, num_nearest=5, hidden_size=8, measure=measure, **EVERYTHING)
+    stated = nothing_is_false(untrained(rich_graph(3, **SIZES), asked))
+    assert stated["directions seen from the center"] > 30
+    assert stated["the smallest relabeling changes the class"] == 40
+    assert stated["the nearest case for or against the prediction"] == 80
+
+
+@pytest.mark.parametrize("given", [*EVERYTHING.items(), ("match_types", "learned")], ids=str)
+def test_no_statement_is_false_if_one_thing_that_edges_carry_counts(given):
+    nothing_is_false(untrained(rich_graph(3, **SIZES), Settings.of("authors", num_nearest=5, **dict([given]))))
+
+
+def test_no_statement_is_false_if_part_of_the_vote_is_held_in_reserve():
+    asked = Settings.of("best", num_nearest=4, hidden_size=8, reserve=0.2)
+    nothing_is_false(untrained(random_graph(4, **SIZES, isolated=(3, 30)), asked))
+
+
+@pytest.mark.parametrize("directions", ["one", "both"])
+def test_no_statement_is_false_if_all_cases_vote(directions):
+    asked = Settings.of("paper", num_nearest=14, hidden_size=8, directions=directions)
+    nothing_is_false(untrained(random_graph(5, **SIZES, isolated=(3, 30)), asked))
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_no_statement_about_several_node_types_is_false(preset):
+    types = np.arange(40) % 2  # cases are papers; authors have no class
+    labels = np.where(types == 0, np.arange(40) // 2 % 3, -1)
+    graph = rich_graph(
+        6, **SIZES, labels=labels, node_types=types, node_type_names=("paper", "author"),
+        train=np.arange(0, 24, 2), validation=[24, 26, 28], test=np.arange(30, 40, 2),
+    )  # fmt: skip
+    stated = nothing_is_false(untrained(graph, Settings.of(preset, num_nearest=4, hidden_size=8)))
+    assert stated["class and type of a node"] > 40
+
+
+@pytest.mark.parametrize("rich", [False, True], ids=["plain edges", "rich edges"])
+def test_no_statement_about_a_mapped_graph_is_false(rich, tmp_path):
+    graph = (rich_graph if rich else random_graph)(7, **SIZES)
+    trained = untrained(graph, Settings.of("best", num_nearest=5, hidden_size=8, **(EVERYTHING if rich else {})))
+    save_graph(graph, tmp_path, mapped=True)
+    mapped = dataclasses.replace(trained, graph=load_graph(tmp_path))
+    assert not mapped.graph.fits_memory
+    assert nothing_is_false(mapped, truth=trained) == nothing_is_false(mapped)
+
+
+@pytest.mark.parametrize("read_values", [False, True])
+def test_no_statement_about_numbers_is_false(read_values):
+    generator = np.random.default_rng(8)
+    graph = Graph.build(
+        features=generator.normal(size=(40, 3)), edges=PAIRS, values=generator.normal(50_000, 9_000, 40),
+        train=np.arange(20), validation=np.arange(20, 30), test=np.arange(30, 40),
+    )  # fmt: skip
+    asked = Settings.of("best", num_nearest=5, hidden_size=8, read_values=read_values)
+    stated = nothing_is_false(untrained(graph, asked.resolve(graph)))
+    assert stated["known numbers of the cases"] == 40
 
 
 @pytest.fixture(scope="module")
@@ -116,6 +192,64 @@ def test_a_farther_labeled_node_in_place_of_a_near_one_is_found(explained):
     farthest = next(explained[2].rank(np.array([explanation.node]))).nodes[0, -1]
     lie = with_neighbor(explanation, node=int(farthest))
     assert "the K nearest are the nearest" in false_in(explained, lie)[0]
+
+
+def test_a_relabeling_that_is_too_large_or_changes_nothing_is_found(explained):
+    explanation = explained[1]
+    every = tuple(one.node for one in explanation.votes)
+    more = dataclasses.replace(explanation.relabeling, nodes=every)
+    if len(explanation.relabeling) < len(every):
+        kinds, errors = false_in(explained, dataclasses.replace(explanation, relabeling=more))
+        assert "no smaller relabeling changes the class" in kinds
+        assert errors["probability after the smallest relabeling"] > 0.01
+    none = dataclasses.replace(explanation.relabeling, nodes=())
+    kinds, _ = false_in(explained, dataclasses.replace(explanation, relabeling=none))
+    assert "the smallest relabeling changes the class" in kinds
+
+
+@pytest.mark.parametrize("change", [-0.05, 0.05])
+def test_a_wrong_similarity_from_which_on_the_class_would_change_is_found(explained, change):
+    contrast = dataclasses.replace(explained[1].contrast, needed=explained[1].contrast.needed + change)
+    lie = dataclasses.replace(explained[1], contrast=contrast)
+    assert "from this similarity on, that class would be predicted" in false_in(explained, lie)[0]
+
+
+def test_contrasted_cases_that_are_not_the_nearest_are_found(explained):
+    contrast = explained[1].contrast
+    swapped = dataclasses.replace(contrast, chosen=contrast.other, other=contrast.chosen)
+    lie = dataclasses.replace(explained[1], contrast=swapped)
+    assert "the nearest case for or against the prediction" in false_in(explained, lie)[0]
+
+
+@pytest.fixture(scope="module")
+def rich():
+    trained = untrained(rich_graph(3, **SIZES), Settings.of("authors", num_nearest=5, **EVERYTHING))
+    ways = [(one, (one.votes[0].matches, one.votes[0].matches_back)) for one in explain(trained)]
+    wanted = next(one for one, both in ways if all(way and len(set(way.matched_ids.tolist())) > 2 for way in both))
+    return Recomputed(trained), wanted, trained
+
+
+def test_a_wrong_role_direction_type_or_class_is_found(rich):
+    explanation = rich[1]
+    other = dataclasses.replace(explanation, roles=explanation.roles[::-1])
+    assert "directions seen from the center" in false_in(rich, other)[0]
+    for change in ({"type": "owns"}, {"weight": 9.0}, {"start": -1}, {"directed": None}):
+        some = next(edge for edge in explanation.edges.values() if edge.directed)
+        edges = {**explanation.edges, some.id: dataclasses.replace(some, **change)}
+        lie = dataclasses.replace(explanation, edges=edges)
+        assert "ends, direction, type and weight of an edge" in false_in(rich, lie)[0]
+    for change in ({"label": 7}, {"case": None}):
+        case = explanation.votes[0].node
+        nodes = {**explanation.nodes, case: dataclasses.replace(explanation.nodes[case], **change)}
+        assert "class and type of a node" in false_in(rich, dataclasses.replace(explanation, nodes=nodes))[0]
+
+
+def test_a_match_with_an_edge_of_another_direction_or_type_is_found(rich):
+    explanation = rich[1]
+    for way in ("matches", "matches_back"):
+        found = getattr(explanation.votes[0], way)
+        lie = with_neighbor(explanation, **{way: dataclasses.replace(found, matched_ids=np.roll(found.matched_ids, 1))})
+        assert "the match is the most similar edge there" in false_in(rich, lie)[0]
 
 
 def test_some_nodes_are_evenly_spaced_and_never_more_than_there_are():
@@ -180,4 +314,4 @@ def test_evidence_is_compared_where_there_is_a_choice():
     graph = random_graph(seed=1)
     nodes = agreement_measures.with_a_choice(graph, 2)
     assert len(nodes)
-    assert all(len(local_edges(graph, int(node), 2)) >= 4 for node in nodes)
+    assert (local_graphs(graph, nodes, 2).sizes >= 4).all()

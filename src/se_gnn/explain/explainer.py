@@ -516,8 +516,9 @@ class _Block:
         matches = batch.trained.similarity.match(voters, asked, whose)
         usual = np.zeros(count, np.float32)
         for at in range(count):
-            places = range(at * positions.shape[1], (at + 1) * positions.shape[1])
-            values = np.concatenate([matches.of(place)[0][:, 0] for place in places])
+            voting = np.flatnonzero(self._ranking.voting[at, : positions.shape[1]].numpy())
+            places = (at * positions.shape[1] + voting).tolist()
+            values = np.concatenate([np.empty(0, np.float32), *(matches.of(place)[0][:, 0] for place in places)])
             usual[at] = values.mean() if len(values) else 0.0
         return voters, matches, usual
 

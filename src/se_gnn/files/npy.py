@@ -151,7 +151,7 @@ def take_rows(array: Array, rows: npt.NDArray[np.int64]) -> Array:
     """``array[rows]`` of a mapped array, ``rows`` ascending; pages of one window of the file are held at a time."""
     row = _row_bytes(array)
     found = np.empty((len(rows), *array.shape[1:]), array.dtype)
-    firsts = np.arange(0, len(array), max(1, WINDOW // row))
+    firsts = np.arange(0, len(array), max(1, WINDOW // max(1, row)))  # a table may have no columns
     bounds = [*np.searchsorted(rows, firsts).tolist(), len(rows)]
     for low, high in itertools.pairwise(bounds):
         if low < high:

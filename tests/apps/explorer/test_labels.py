@@ -47,7 +47,7 @@ def proof_in(page):
 def test_a_label_is_previewed_edited_and_the_edit_is_undone(client, folder):
     page = client.get("/labels", headers=SIGNED)
     assert page.status_code == 200, page.text
-    assert "Suspicious labels" in page.text
+    assert "Labels to check" in page.text
     node, label = relabeled(folder)
     edit = {"action": "relabel", "node": node, "label": label, "state": "0"}
     preview = client.post("/labels/preview", headers=FORM, data=edit)
@@ -102,4 +102,4 @@ def test_an_edit_after_somebody_elses_is_refused(client, folder):
     answer = client.post("/labels/preview", headers=FORM, data=edit)
     assert answer.status_code == 400
     assert "edited in the meantime" in answer.text
-    assert client.post("/labels/preview", headers=FORM, data={"action": "burn"}).status_code == 400
+    assert client.post("/labels/preview", headers=FORM, data={"action": "burn"}).status_code == 422

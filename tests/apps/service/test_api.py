@@ -60,31 +60,18 @@ def test_a_labeled_node_is_not_among_its_own_votes():
     assert (len(node), len(other)) == (3, 4)
 
 
-def test_what_if_counts_the_vote_again(client, hub):
-    node = UNLABELED
-    before = explain(hub, node)[0]
-    without = [before.nodes[before.votes[0].node].name, before.votes[1].node]
-    request = {"node": node, "num_nearest": 3, "node_weight": 0.9, "without": without}
-    found = client.post("/v1/what-if", json=request).json()
-    expected = explain(
-        hub,
-        node,
-        what_if=WhatIf(num_nearest=3, node_weight=0.9, without=tuple(one.node for one in before.votes[:2])),
-    )[0]
-    assert [vote["id"] for vote in found["before"]["votes"]] == [one.node for one in before.votes]
-    assert [vote["id"] for vote in found["after"]["votes"]] == [one.node for one in expected.votes]
-    np.testing.assert_allclose(list(found["after"]["probabilities"].values()), expected.probabilities, rtol=1e-6)
-    assert {one["id"] for one in found["without"]} == {one.node for one in before.votes[:2]}
-
-
 def test_an_explanation_can_be_had_under_other_settings(client, hub):
-    first = explain(hub, UNLABELED)[0].votes[0].node
-    parameters = {"num_nearest": 2, "node_weight": 0.25, "without": [f"#{first}"]}
+    before = explain(hub, UNLABELED)[0]
+    first, second = (one.node for one in before.votes[:2])
+    without = [f"#{first}", before.nodes[second].name]
+    parameters = {"num_nearest": 3, "node_weight": 0.9, "without": without}
     found = client.get(f"/v1/nodes/%23{UNLABELED}/explanation", params=parameters).json()
     jsonschema.validate(found, schema())
-    assert found["settings"]["num_nearest"] == len(found["votes"]) == 2
-    assert found["settings"]["node_weight"] == 0.25
-    assert first not in [one["node"] for one in found["votes"]]
+    assert found["settings"]["num_nearest"] == len(found["votes"]) == 3
+    assert found["settings"]["node_weight"] == 0.9
+    expected = explain(hub, UNLABELED, what_if=WhatIf(num_nearest=3, node_weight=0.9, without=(first, second)))[0]
+    assert [one["node"] for one in found["votes"]] == [one.node for one in expected.votes]
+    np.testing.assert_allclose(found["answer"]["probabilities"], expected.probabilities, rtol=1e-6)
 
 
 def test_nearest_is_the_ranking_in_pages(client, hub):
@@ -129,11 +116,12 @@ def test_a_wrong_request_is_told_why(client, hub):
     problem(client.post("/v1/predict", json={"nodes": list(range(1001))}), 422)
     problem(client.post("/v1/predict", content=b"{"), 422)
     problem(client.post("/v1/predict", json={"nodes": [True]}), 422)  # no position
-    problem(client.post("/v1/what-if", json={"node": 0, "num_nearest": True}), 422)
-    assert "30 labeled nodes" in problem(client.post("/v1/what-if", json={"node": 0, "num_nearest": 31}), 400)
-    assert "not labeled" in problem(client.post("/v1/what-if", json={"node": 0, "without": [45]}), 400)
-    everyone = hub.graph.train.tolist()
-    assert "at least one" in problem(client.post("/v1/what-if", json={"node": 0, "without": everyone}), 400)
+    other = "/v1/nodes/%230/explanation"
+    problem(client.get(other, params={"num_nearest": "true"}), 422)
+    assert "30 labeled nodes" in problem(client.get(other, params={"num_nearest": 31}), 400)
+    assert "not labeled" in problem(client.get(other, params={"without": ["#45"]}), 400)
+    everyone = [f"#{node}" for node in hub.graph.train.tolist()]
+    assert "at least one" in problem(client.get(other, params={"without": everyone}), 400)
     problem(client.get("/v1/nothing"), 404)
     problem(client.delete("/v1/model"), 405)
     problem(client.post("/v1/predict", content=b"x" * 5_000_000), 413)

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from se_gnn.apps.service.columns import ClassColumns, Sort
-from se_gnn.apps.service.node_table import Answered, NodeQuery, NodeTable, NodeText, Outcome, Part
+from se_gnn.apps.service.columns import ClassColumns, LinkColumns, Sort
+from se_gnn.apps.service.node_table import Answered, NodeQuery, NodeTable, Outcome, Part
 from se_gnn.model import Prediction
 
 
@@ -75,19 +75,22 @@ def test_a_search_finds_words_in_any_case_and_order(client, hub):
         assert node in [row["id"] for row in rows(client, search=names[node])["rows"]]
 
 
-def test_a_search_does_not_run_from_one_node_into_the_next():
-    text = NodeText(SimpleNamespace(node_names=("ab", "cd", ""), captions=("x", "", "yz")))
-    assert text.having("bc").tolist() == [False, False, False]
-    assert text.having("bx").tolist() == [False, False, False]
-    assert text.having("ab x").tolist() == [True, False, False]
-    assert text.having("z").tolist() == [False, False, True]
+def found(search, names, captions=None):
+    nobody, count = np.empty(0, np.int64), len(names)
+    split = {"train": nobody, "validation": nobody, "test": nobody}
+    graph = SimpleNamespace(node_names=names, captions=captions, num_nodes=count, degrees=np.zeros(count, int), **split)
+    return NodeTable(LinkColumns(graph)).find(NodeQuery(search=search)).tolist()
+
+
+def test_a_search_does_not_run_from_one_node_or_its_name_into_the_next():
+    names = {"names": ("ab", "cd", ""), "captions": ("x", "", "yz")}
+    assert [found(search, **names) for search in ("bc", "bx", "ab x", "z")] == [[], [], [0], [2]]
 
 
 @pytest.mark.parametrize("typed", ["muller", "MÜLLER", "Mu\u0308ller", "\u0308 muller"])
 def test_a_search_finds_names_with_accents_however_they_are_typed(typed):
-    text = NodeText(SimpleNamespace(node_names=("Jörg Müller", "Mueller", "Zoë"), captions=None))
-    assert text.having(typed).tolist() == [True, False, False]
-    assert text.having("zoe").tolist() == [False, False, True]
+    names = ("Jörg Müller", "Mueller", "Zoë")
+    assert (found(typed, names), found("zoe", names)) == ([0], [2])
 
 
 def test_a_region_of_the_map_is_a_filter(client, store):

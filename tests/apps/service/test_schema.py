@@ -49,9 +49,7 @@ def test_every_answer_is_one_that_is_described(described, mode):
 
 def test_the_description_names_every_address(described):
     paths = described.raw_schema["paths"]
-    assert {"/v1/model", "/v1/nodes", "/v1/predict", "/v1/what-if", "/v1/similarity", "/healthz", "/metrics"} <= set(
-        paths
-    )
+    assert {"/v1/model", "/v1/nodes", "/v1/predict", "/v1/similarity", "/healthz", "/metrics"} <= set(paths)
     for operations in paths.values():
         for operation in operations.values():
             assert "application/problem+json" in operation["responses"]["503"]["content"]

@@ -152,7 +152,7 @@ def test_no_path_reaches_the_file_system():
 def test_an_error_is_a_page_for_people():
     answer = ask(make(), "GET", "/nothing", headers={"Accept": "text/html,*/*"})
     assert answer.status_code == 404
-    assert "<h1>Nothing is here</h1>" in answer.text
+    assert "<h1>Not found</h1>" in answer.text
 
 
 def test_a_full_pool_answers_at_once_and_recovers():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,39 +56,75 @@ def write_records(records: Sequence[Record], out: Path) -> None:
 
 def check_model_folder(folder: Path, *, overwrite: bool, resume: bool = False, links: bool = False) -> None:
     """Refuse a folder whose files would be lost by a training, of ``links`` or nodes; nothing is written yet."""
-    from se_gnn.files import visible_names
     from se_gnn.model.folder import FORMAT, LINKS_FORMAT, is_model_folder
 
-    if is_new_folder(folder, overwrite=overwrite, resume=resume):
-        return
-    begun = (folder / TRAINING).is_dir()
-    if is_model_folder(folder, LINKS_FORMAT if links else FORMAT):
-        check_finished(folder, "model", begun=begun, work="training", overwrite=overwrite, resume=resume)
-        return
-    foreign = [name for name in visible_names(folder) if name != TRAINING]
-    if foreign:
-        what = "the folder of a model of links" if links else "a model folder"
-        raise InputError(f"{folder} exists and is not {what} (it holds {some_names(foreign)}); name another folder")
-    check_begun(folder, begun=begun, work="training", overwrite=overwrite, resume=resume)
+    finished = is_model_folder(folder, LINKS_FORMAT if links else FORMAT)
+    check_folder(folder, "model", lambda name: finished, finished, TRAINING, overwrite=overwrite, resume=resume)
 
 
 def check_import_folder(folder: Path, *, overwrite: bool) -> None:
     """Refuse a folder whose files would be lost by an import, or would mix with it."""
-    from se_gnn.files import visible_names
     from se_gnn.graph.storage import holds_graph, is_graph_file
     from se_gnn.tables.settings import is_import_file
 
-    if is_new_folder(folder, overwrite=overwrite, resume=False):
-        return
-    found = [name for name in visible_names(folder) if name != IMPORTING]
     ours = holds_graph(folder)  # without a graph, nodes.parquet is somebody's own table
-    foreign = [name for name in found if not (ours and (is_graph_file(name) or is_import_file(name)))]
-    if foreign:
+
+    def is_ours(name: str) -> bool:
+        return ours and (is_graph_file(name) or is_import_file(name))
+
+    check_folder(folder, "graph", is_ours, ours, IMPORTING, overwrite=overwrite)
+
+
+def check_folder(
+    folder: Path,
+    what: str,
+    is_ours: Callable[[str], bool],
+    finished: bool,
+    work: str,
+    *,
+    overwrite: bool,
+    resume: bool | None = None,
+) -> None:
+    """Refuse an output folder with other files, or with results that the options do not replace.
+
+    Args:
+        folder: where to write.
+        what: that it will hold: "model".
+        is_ours: whether a file in it, by its name, belongs to such a result.
+        finished: whether it holds one already.
+        work: the folder inside for unfinished work, such as ``.training``.
+        overwrite: replace what is there.
+        resume: continue unfinished work; None: that is not possible, and it is replaced.
+    """
+    from se_gnn.files import visible_names
+
+    if overwrite and resume:
+        raise InputError("--overwrite starts again and --resume continues: give only one of them")
+    try:
+        if not folder.is_dir():
+            if folder.exists() or folder.is_symlink():
+                raise InputError(f"--out {folder} is a file; name a folder")
+            return
+    except (OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
         raise InputError(
-            f"{folder} exists and is not the folder of an import (it holds {some_names(foreign)}); name another folder"
-        )
-    if found and not overwrite:
-        raise InputError(f"{folder} already holds a graph; --overwrite replaces it")
+            f"--out {str(folder)!r} cannot be a folder: {getattr(error, 'strerror', None) or error}"
+        ) from error
+    foreign = [name for name in visible_names(folder) if name != work and not is_ours(name)]
+    if foreign:
+        listed = ", ".join(foreign[:3]) + (", ..." if len(foreign) > 3 else "")
+        raise InputError(f"{folder} exists and holds other files ({listed}); name another folder")
+    begun, noun = resume is not None and (folder / work).is_dir(), work.removeprefix(".")
+    if finished and resume and not begun:
+        raise InputError(f"{folder} holds a finished {what}: there is nothing to resume; --overwrite replaces it")
+    if overwrite or resume:
+        return
+    if finished:
+        more = f", --resume continues the unfinished {noun} in it" if begun else ""
+        raise InputError(f"{folder} already holds a {what}; --overwrite replaces it{more}")
+    if begun:
+        raise InputError(f"{folder} holds an unfinished {noun}; --resume continues it, --overwrite starts again")
 
 
 @contextlib.contextmanager
@@ -115,41 +151,3 @@ def output_folder(folder: Path, work: str, *, resume: bool) -> Iterator[Path]:
                 progress.rmdir()  # if nothing was kept there is nothing to resume
             raise
         remove_tree(progress)
-
-
-def is_new_folder(folder: Path, *, overwrite: bool, resume: bool) -> bool:
-    """Whether the output folder does not exist yet; refuse a file in its place, and options that disagree."""
-    if overwrite and resume:
-        raise InputError("--overwrite starts again and --resume continues: give only one of them")
-    try:
-        if folder.is_dir():
-            return False
-        if folder.exists() or folder.is_symlink():
-            raise InputError(f"--out {folder} is a file; name a folder")
-    except (OSError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(
-            f"--out {str(folder)!r} cannot be a folder: {getattr(error, 'strerror', None) or error}"
-        ) from error
-    return True
-
-
-def check_finished(folder: Path, what: str, *, begun: bool, work: str, overwrite: bool, resume: bool) -> None:
-    """Refuse to replace something finished, or to resume it, unless the options say so."""
-    if resume and not begun:
-        raise InputError(f"{folder} holds a finished {what}: there is nothing to resume; --overwrite replaces it")
-    if not (overwrite or resume):
-        more = f", --resume continues the unfinished {work} in it" if begun else ""
-        raise InputError(f"{folder} already holds a {what}; --overwrite replaces it{more}")
-
-
-def check_begun(folder: Path, *, begun: bool, work: str, overwrite: bool, resume: bool) -> None:
-    """Refuse a folder with unfinished work, unless the options say what to do with it."""
-    if begun and not (overwrite or resume):
-        raise InputError(f"{folder} holds an unfinished {work}; --resume continues it, --overwrite starts again")
-
-
-def some_names(names: list[str]) -> str:
-    """The first names of a list, for an error."""
-    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")

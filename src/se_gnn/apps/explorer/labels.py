@@ -6,14 +6,15 @@ in a folder; each form then carries a proof made from the token, which a page on
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import parse_qs
 
 from fastapi import Depends, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from se_gnn.apps.explorer.views import Views
+from se_gnn.apps.service.node_table import NodeId
 from se_gnn.apps.service.store import Snapshot, Store
 from se_gnn.apps.web import ProblemError, WebSettings
 from se_gnn.apps.web.guard import Session
@@ -29,28 +30,19 @@ MOST_CHANGED = 50  # predictions that a preview lists
 LONGEST_FIELD = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(BaseModel):
     """An edit as a form asks for it; ``state`` is how many edits there were when the form was made."""
 
-    action: str
+    model_config = ConfigDict(str_strip_whitespace=True, str_max_length=LONGEST_FIELD)
+
+    action: Literal["add", "remove", "relabel", "restore"]
     node: str = ""
     label: str = ""
-    number: int = 0
-    state: int = 0
+    number: NodeId = 0
+    state: NodeId = 0
     reason: str = ""
     by: str = ""
-
-    @classmethod
-    def of(cls, form: Mapping[str, str]) -> Edit:
-        """Read a form; 400 if it is not one of ours."""
-        if form.get("action") not in ("add", "remove", "relabel", "restore"):
-            raise ProblemError(400, "the action must be add, remove, relabel or restore")
-        numbers = {name: form.get(name, "0") for name in ("number", "state")}
-        if not all(text.isascii() and text.isdecimal() and len(text) < 10 for text in numbers.values()):
-            raise ProblemError(400, "number and state must be whole numbers")
-        texts = {name: form.get(name, "").strip() for name in ("action", "node", "label", "reason", "by")}
-        return cls(**texts, **{name: int(text) for name, text in numbers.items()})  # type: ignore[arg-type]
+    proof: str = ""
 
     def apply(self, memory: Memory, *, dry_run: bool) -> Preview:
         """Edit a memory; an error if somebody else has edited it since the form was made."""
@@ -63,15 +55,16 @@ class Edit:
         return found
 
 
-async def _form(request: Request) -> dict[str, str]:
-    """The fields of a form, the last of each name."""
+async def _form(request: Request) -> Edit:
+    """The edit that a form asks for; of fields with the same name the last."""
     fields = parse_qs((await request.body()).decode("utf-8", "replace"), max_num_fields=16)
-    if any(len(value) > LONGEST_FIELD for values in fields.values() for value in values):
-        raise ProblemError(400, f"a field must be at most {LONGEST_FIELD:,} characters")
-    return {name: values[-1] for name, values in fields.items()}
+    try:
+        return Edit.model_validate({name: values[-1] for name, values in fields.items()})
+    except ValidationError as error:
+        raise RequestValidationError(error.errors()) from error
 
 
-Form = Annotated[dict[str, str], Depends(_form)]
+Form = Annotated[Edit, Depends(_form)]
 
 
 class LabelPages:
@@ -97,21 +90,19 @@ class LabelPages:
         found = snapshot.once("findings", lambda: _findings(snapshot.trained))
         return self._views.render("labels.html", snapshot, why_not=self.why_not, **found)
 
-    def preview(self, snapshot: Snapshot, form: Form) -> str:
+    def preview(self, snapshot: Snapshot, edit: Form) -> str:
         """What an edit would change, and a form to make it."""
-        edit = Edit.of(form)
         found = edit.apply(Memory(snapshot.trained), dry_run=True)
         return self._views.render(
             "label_preview.html", snapshot, edit=edit, preview=found, changed=found.changed[:MOST_CHANGED],
             proof="" if self._session is None else self._session.proof, why_not=self.why_not,
         )  # fmt: skip
 
-    def edit(self, snapshot: Snapshot, form: Form) -> Response:
+    def edit(self, snapshot: Snapshot, edit: Form) -> Response:
         """Edit the model in the folder, serve the new one, and go back to the labels."""
-        edit = Edit.of(form)
         if self.why_not is not None or self._session is None or self.store.folder is None:
             raise ProblemError(403, self.why_not or "labels cannot be edited here")
-        if not self._session.is_proof(form.get("proof", "")):
+        if not self._session.is_proof(edit.proof):
             raise ProblemError(403, "this form is not from this server: open the labels page and try again")
         edit_folder(self.store.folder, lambda memory: edit.apply(memory, dry_run=False))
         self.store.refresh()

@@ -14,7 +14,7 @@ from fastapi import Query, Response
 
 from se_gnn.apps.service import models
 from se_gnn.apps.service.columns import columns_of, known_value, predict
-from se_gnn.apps.service.models import LinkType, Node, NodeAsked, NodePath, Offset, Outlook, Vote
+from se_gnn.apps.service.models import LinkType, Node, NodeAsked, NodePath, Offset, Vote
 from se_gnn.apps.service.node_table import OUTCOMES, STEPS, NodeTable, Outcome, Part
 from se_gnn.apps.service.store import Snapshot
 from se_gnn.apps.web.guard import ProblemError, busy
@@ -22,7 +22,6 @@ from se_gnn.encoder.outputs import OutputEncoder
 from se_gnn.errors import InputError
 from se_gnn.explain import Explanation, explain
 from se_gnn.explain.attributes import edge_info
-from se_gnn.explain.explanation import NumberAnswer
 from se_gnn.explain.text import agreeing_facts
 from se_gnn.graph import local_graphs
 from se_gnn.graph.arrays import IntArray
@@ -101,7 +100,7 @@ def nodes(
 
 
 def node(snapshot: Snapshot, node: NodePath) -> models.NodeRow:
-    """One row of that table."""
+    """One node: what is known about it, and what is predicted."""
     return _row(snapshot, node_id(snapshot, node))
 
 
@@ -146,7 +145,7 @@ def explain_batch(snapshot: Snapshot, request: models.ExplainRequest) -> Respons
     return _as_json(f'{{"explanations":[{listed}],{models.Notes(notes=notes).model_dump_json()[1:]}')
 
 
-def _asked(snapshot: Snapshot, request: models.NewRows) -> tuple[Snapshot, IntArray, list[str]]:
+def _asked(snapshot: Snapshot, request: models.PredictRequest) -> tuple[Snapshot, IntArray, list[str]]:
     """The nodes that a request asks for; new rows are scored as if they had been in the graph from the start.
 
     Nothing is trained or stored: the new rows are in a snapshot of their own.
@@ -290,19 +289,6 @@ def similarity(snapshot: Snapshot, request: models.SimilarityRequest) -> models.
     )
 
 
-def what_if(snapshot: Snapshot, request: models.WhatIfRequest) -> models.WhatIfAnswer:
-    """The vote with another K, another lambda, or without some labeled nodes; nothing is retrained."""
-    node = node_id(snapshot, request.node)
-    other = other_vote(snapshot, request.num_nearest, request.node_weight, request.without)
-    comparison = snapshot.comparisons.of(node)
-    return models.WhatIfAnswer(
-        node=node_of(snapshot, node),
-        before=_outlook(snapshot, comparison.explain(1)[0]),
-        after=_outlook(snapshot, comparison.explain(1, what_if=other)[0]),
-        without=[node_of(snapshot, one) for one in other.without],
-    )
-
-
 def node_map(snapshot: Snapshot) -> models.MapAnswer:
     """All nodes on a plane, by their embeddings."""
     if snapshot.map is None:
@@ -347,22 +333,6 @@ def recommend(
 
 def _as_json(text: str) -> Response:
     return Response(text.encode("utf-8", "replace"), media_type="application/json")
-
-
-def _outlook(snapshot: Snapshot, explanation: Explanation) -> Outlook:
-    answer = explanation.answer
-    if isinstance(answer, NumberAnswer):
-        bounded = answer.low is not None and answer.high is not None
-        fields: dict[str, Any] = {"predicted": answer.value, "interval": (answer.low, answer.high) if bounded else None}
-    else:
-        probabilities = _by_class(snapshot, answer.probabilities)
-        fields = {"predicted": explanation.predicted_name, "probabilities": probabilities}
-    return Outlook(
-        num_nearest=explanation.settings.num_nearest,
-        node_weight=explanation.settings.node_weight,
-        votes=_votes(snapshot, [one.node for one in explanation.votes], [one.weight for one in explanation.votes]),
-        **fields,
-    )
 
 
 def _accuracy(snapshot: Snapshot) -> list[models.PartFigures]:

@@ -125,7 +125,6 @@ def add_routes(router: APIRouter, store: Store, pool: WorkPool) -> None:
     get("/nodes/{node:path}/recommendations", answers.recommend)
     get("/nodes/{node:path}", answers.node)
     post("/similarity", answers.similarity)
-    post("/what-if", answers.what_if)
     post("/pairs", answers.pairs)
     get("/pairs/explanation", answers.explain_pair, responses=described("the explanation of a pair", PAIR))
     get("/map", answers.node_map)

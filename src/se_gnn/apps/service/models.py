@@ -104,7 +104,7 @@ class NodePage(Page):
     rows: list[NodeRow] = Field(max_length=MOST_ROWS)
 
 
-class NewRows(Answer):
+class PredictRequest(Answer):
     """Known nodes, or rows of nodes that the graph does not have yet, with their edges."""
 
     nodes: list[NodeKey] | None = Field(None, min_length=1, max_length=MOST_NODES, description="known nodes")
@@ -128,11 +128,7 @@ class NewRows(Answer):
         return self
 
 
-class PredictRequest(NewRows):
-    """What to predict."""
-
-
-class ExplainRequest(NewRows):
+class ExplainRequest(PredictRequest):
     """What to explain."""
 
     nodes: list[NodeKey] | None = Field(None, min_length=1, max_length=MOST_BATCH, description="known nodes")
@@ -154,17 +150,13 @@ class Vote(Answer):
     weight: Probability
 
 
-class Said(Answer):
-    """What the model says of a node."""
+class PredictedNode(Node):
+    """A node, and what the model says of it."""
 
     predicted: Value
     probabilities: Probabilities = None
     interval: Interval = None
     votes: list[Vote] = Field(description="the K nearest labeled nodes, nearest first")
-
-
-class PredictedNode(Node, Said):
-    """A node, and what the model says of it."""
 
 
 class Predictions(Notes):
@@ -244,31 +236,6 @@ class SimilarityAnswer(Answer):
     measure: str
     matches: list[MatchedEdge] = Field(description="best first")
     num_matches: int = Field(ge=0, description="all of them; the best are listed")
-
-
-class WhatIfRequest(Answer):
-    """Other settings of the vote on one node; None: as the model has it."""
-
-    node: NodeKey
-    num_nearest: int | None = Field(None, strict=True, ge=1, le=MOST_NEAREST, description="K")
-    node_weight: float | None = Field(None, strict=True, ge=0, le=1, description="lambda")
-    without: list[NodeKey] = Field(default=[], max_length=MOST_NODES, description="labeled nodes that do not vote")
-
-
-class Outlook(Said):
-    """A prediction under some settings."""
-
-    num_nearest: int = Field(ge=1)
-    node_weight: float = Field(ge=0, le=1)
-
-
-class WhatIfAnswer(Answer):
-    """The model's own prediction, and the one under the other settings."""
-
-    node: Node
-    before: Outlook
-    after: Outlook
-    without: list[Node]
 
 
 class PairsRequest(Answer):

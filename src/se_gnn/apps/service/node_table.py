@@ -1,6 +1,6 @@
-"""All nodes as a table, on a plane and as text; arrays filter, sort and search a million rows in no time.
+"""All nodes as a table, on a plane and as text; a million rows are filtered, sorted and searched at once.
 
-Shapes: N nodes, P points of the map, B bytes of text.
+Shapes: N nodes, P points of the map.
 """
 
 from __future__ import annotations
@@ -12,13 +12,11 @@ from functools import lru_cache
 from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 from fastapi import Query
 from pydantic import BeforeValidator, Field
 
 from se_gnn.apps.service.columns import Columns, Keys, Sort, text_ranks
 from se_gnn.errors import InputError
-from se_gnn.graph import Graph
 from se_gnn.graph.arrays import BoolArray, FloatArray, IntArray
 from se_gnn.plot.projection import project
 from se_gnn.report.predictions import SHOWN_PARTS, parts_of
@@ -30,7 +28,6 @@ MOST_ORDERS = 24  # that are kept: of each column, up and down
 MOST_WORDS = 8  # of a search
 MOST_POINTS = 200_000  # that a browser gets; of more nodes a part is drawn
 STEPS = 65_535  # of a coordinate: whole numbers are short
-BETWEEN = b"\xff"  # no byte of any text in UTF-8
 _PLAIN_LETTERS = str.maketrans("øØłŁđĐıħĦ", "oOlLdDihH")  # accents that Unicode does not take apart
 
 
@@ -107,7 +104,8 @@ class NodeTable:
         self._points = points  # where the nodes are on the map, [N, 2] from 0 to 1
         self.part: IntArray = parts_of(self.graph)  # [N], 0 for none, then the order of SHOWN_PARTS
         self.answered: BoolArray | None = None  # [N]; None until it is judged
-        self._text = NodeText(self.graph)
+        captions = self.graph.captions or [""] * len(self)
+        self._texts = [search_text(f"{name}\n{more}") for name, more in zip(self.graph.node_names, captions)]
         self.find = lru_cache(MOST_VIEWS)(self._find)
         self._order = lru_cache(MOST_ORDERS)(self._ordered)
 
@@ -133,7 +131,9 @@ class NodeTable:
         return OUTCOMES[int(self.columns.outcome[node])]
 
     def _passing(self, query: NodeQuery) -> BoolArray:
-        passing = self._text.having(query.search) & self.columns.having(query.predicted, query.label)
+        passing = self.columns.having(query.predicted, query.label)
+        for word in search_text(query.search).split()[:MOST_WORDS]:
+            passing &= np.fromiter((word in text for text in self._texts), bool, len(self))
         measure = self.columns.measure(query.of).astype(np.float64)  # any bound can be compared with it
         if query.part is not None:
             passing &= self.part == PARTS.index(query.part)
@@ -167,55 +167,16 @@ class NodeTable:
         return np.argsort(-key if descending else key, kind="stable")
 
 
-class NodeText:
-    """Finds the nodes whose name or caption contains some words, whatever their case and accents.
-
-    All texts are one array of bytes: a search is a few passes over it, with no loop over rows.
-    """
-
-    def __init__(self, graph: Graph) -> None:
-        names = (_bytes(name) for name in graph.node_names)
-        if graph.captions is not None:
-            names = (name + BETWEEN + _bytes(caption) for name, caption in zip(names, graph.captions))
-        rows = list(names)
-        sizes = np.fromiter((len(row) + 1 for row in rows), np.int64, len(rows))
-        self._starts: IntArray = np.concatenate([[0], np.cumsum(sizes)[:-1]]) if len(rows) else np.zeros(0, np.int64)
-        self._text: npt.NDArray[np.uint8] = np.frombuffer(BETWEEN.join([*rows, b""]), np.uint8)  # [B]
-        self._counts = np.bincount(self._text, minlength=256)
-
-    def __len__(self) -> int:
-        return len(self._starts)
-
-    def having(self, query: str) -> BoolArray:
-        """Whether each node has all words of a query, [N]."""
-        found = np.ones(len(self), dtype=bool)
-        for word in map(_bytes, query.split()[:MOST_WORDS]):
-            if word:  # an accent alone leaves nothing to search for
-                found &= self._having(word)
-        return found
-
-    def _having(self, word: bytes) -> BoolArray:
-        pattern = np.frombuffer(word, np.uint8)
-        rarest = int(np.argmin(self._counts[pattern]))
-        at = np.flatnonzero(self._text == pattern[rarest]) - rarest
-        at = at[(at >= 0) & (at <= len(self._text) - len(pattern))]
-        for place in np.argsort(self._counts[pattern], kind="stable").tolist():  # those that rule out most come first
-            at = at[self._text[at + place] == pattern[place]]
-        found = np.zeros(len(self), dtype=bool)
-        found[np.searchsorted(self._starts, at, side="right") - 1] = True
-        return found
-
-
-def _bytes(text: str) -> bytes:
+def search_text(text: str) -> str:
     """A text as it is searched: without case and accents.
 
-    >>> _bytes("Müller"), _bytes("MULLER"), _bytes("Łódź")
-    (b'muller', b'muller', b'lodz')
+    >>> search_text("Müller"), search_text("MULLER"), search_text("Łódź")
+    ('muller', 'muller', 'lodz')
     """
     if not text.isascii():
         decomposed = unicodedata.normalize("NFKD", text.translate(_PLAIN_LETTERS))
         text = "".join(character for character in decomposed if not unicodedata.combining(character))
-    return text.casefold().encode("utf-8", "surrogatepass")
+    return text.casefold()
 
 
 class NodeMap:

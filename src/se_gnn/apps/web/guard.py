@@ -115,7 +115,7 @@ class Guard:
         is_open = scope["path"] in OPEN_PATHS or scope["path"].startswith(ASSETS)
         if self._session is not None and not is_open and not self._session.allows(request):
             raise ProblemError(
-                401, "this server needs its token: Authorization: Bearer TOKEN", headers={"WWW-Authenticate": "Bearer"}
+                401, "this server requires a token: Authorization: Bearer TOKEN", headers={"WWW-Authenticate": "Bearer"}
             )
 
 
