@@ -51,7 +51,7 @@ from se_gnn.ranking import (
     without_each,
 )
 from se_gnn.settings import Resolved
-from se_gnn.similarity import EdgeMatching, Items, Matches, Similarities, Similarity, who_votes
+from se_gnn.similarity import Items, Matches, Similarities, Similarity, who_votes
 
 ROWS_AT_A_TIME = 256  # of a batch, whose removals are searched together
 Figures = tuple[int, float, float, float, float, Sequence[float]]  # case, weight, similarities, without
@@ -110,7 +110,7 @@ class Comparison:
     trained: Model
     queries: Items
     similarities: Similarities  # [T, L]
-    matching: EdgeMatching
+    matching: Matches
 
     @classmethod
     @torch.no_grad()
@@ -137,7 +137,7 @@ class Comparison:
         asked, cases = what_if or WhatIf(), self.trained.cases
         settings = asked.settings(self.trained.settings, cases.nodes)
         ranking = asked.rank(self.similarities, self.queries, cases, self.trained.settings).cpu()
-        matches = Matches.of_table(self.matching, who_votes(ranking.nearest.first(ranking.num_nearest)))
+        matches = self.matching.among(who_votes(ranking.nearest.first(ranking.num_nearest)))
         return Explanations(self.trained, settings, self.queries, ranking, matches, k, attributes)
 
 
