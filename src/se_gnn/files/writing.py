@@ -147,7 +147,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a folder of our own with all that is in it, or the link in its place; nothing where there is nothing."""
+    """Remove a folder of our own with all that is in it, or the link in its place; nothing if there is nothing."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
