@@ -91,7 +91,7 @@ def in_words(explanation: Explanation, edge: int) -> str:
 
 
 def main(data: Path, folder: Path, *, epochs: int = 100, progress: bool = True) -> None:
-    """Import, train with and without what the ratings carry, explain, report; everything is written into ``folder``."""
+    """Import, train with and without the data of the ratings, explain, report; all is written into ``folder``."""
     if not (data / "ratings.csv").exists():
         print(MISSING.format(folder=data))
         return

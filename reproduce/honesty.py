@@ -39,8 +39,7 @@ sets that were not run with the present code are left out."""
 ANSWERS_ABOUT = """\
 The second table judges the predictions: on tables those of all nodes that were neither trained on nor used for
 validation, on public graphs those of the test nodes. Accuracy is measured by the right classes. Calibration is measured
-by the labels as given: on tables with flipped labels these are flipped as often, on public graphs never, so that
-probabilities learned from flipped labels are too low there. In `traders`, each class deals with another one: the one
+by labels that are flipped as often as those of training. In `traders`, each class deals with another one: the one
 recipe of `--quick` expects edges to join nodes of one class, and `se-gnn train --quick` warns about it. The default
 tries recipes for such graphs as well."""
 

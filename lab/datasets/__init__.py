@@ -100,6 +100,14 @@ INFOS = (
         )
         for region, count in (("brazil", 131), ("europe", 399), ("usa", 1190))
     ),
+    *(
+        DatasetInfo(
+            name=f"{name}-100",
+            description=f"{name} with 100 labeled nodes in all, 500 to validate and 1,000 to test",
+            module="lab.datasets.few_labeled",
+        )
+        for name in ("amazon-photo", "coauthor-physics")
+    ),
     DatasetInfo(
         name="ba-shapes-pgexplainer",
         description="the draw of ba-shapes published with PGExplainer",

@@ -82,7 +82,7 @@ class ForgivingCache(_functions):
         self._cache_file = OneFileEach(self._cache_path, self._impl.filename_base, source_stamp=None)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The compiled function, or None where there is none that can be read."""
+        """The compiled function, or None if there is none that can be read."""
         self._cache_file._source_stamp = source_stamp(self._py_func)  # not before: what it calls is declared by now
         try:
             found = super().load_overload(sig, target_context)

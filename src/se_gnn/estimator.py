@@ -1,4 +1,4 @@
-"""SE-GNN in scikit-learn's manner."""
+"""Estimators with the interface of scikit-learn."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ NAMED = ("num_nearest", "node_weight", "hops", "epochs", "members", "best_by", "
 
 
 class Fitted:
-    """What everything that was fitted to a graph has in common."""
+    """Common to everything that was fitted to a graph."""
 
     trained_: Any
     progress: bool = False
@@ -78,7 +78,7 @@ class Fitted:
 
 
 class Voting(Fitted):
-    """What can be asked of a vote of cases, whatever it predicts, and whoever trained the encoder."""
+    """Questions to a vote of cases, whatever it predicts and whoever trained the encoder."""
 
     trained_: Model
     seed: int
@@ -94,7 +94,7 @@ class Voting(Fitted):
             return explain(self.trained_, self._nodes(nodes), k=k)
 
     def novelty(self, nodes: Any = None, *, false_alarms: float = FALSE_ALARMS) -> Novelty:
-        """How unlike everything known some nodes are (None: all), and for which of them the model abstains.
+        """Novelty score of some nodes (None: all), and for which of them the model abstains.
 
         A share of ``false_alarms`` of the validation nodes has a score above the threshold.
         """
@@ -103,7 +103,7 @@ class Voting(Fitted):
 
 
 class ClassVoting(Voting):
-    """What can be asked of cases that vote for classes."""
+    """Questions to cases that vote for classes."""
 
     def predict_proba(self, nodes: Any = None) -> FloatArray:
         """Class probabilities of some nodes (None: all), one column per class."""
@@ -162,7 +162,7 @@ class Estimator(Fitted, BaseEstimator):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class NodeEstimator(Voting, Estimator):
-    """What the estimators that are trained on the labeled nodes of a graph have in common."""
+    """Common to the estimators that are trained on the labeled nodes of a graph."""
 
     preset: str = "best"
     hops: int | None = None
@@ -266,7 +266,7 @@ class NodeEstimator(Voting, Estimator):
             edges: a table of edges by name; with features, pairs of names or of positions, where new nodes come after
                 the known ones. None: no edges.
             names: the names of nodes that are given as features.
-            edge_values: what each of the edges carries, if nodes are given as features and edges as pairs.
+            edge_values: the data of each edge, if nodes are given as features and edges as pairs.
             node_types: type of each new node, if the graph has several.
             reading: which columns are what, and how they are read: ``id``, ``source``, ``target``, ``caption``,
                 ``ignore``, ``decimal``, ``missing``, ``separator``, as
@@ -367,7 +367,7 @@ class SEGNNClassifier(ClassifierMixin, ClassVoting, NodeEstimator):
     balance_classes: bool | None = None
 
     def fit(self, X: Any, y: Any = None, *, graph: Graph | Any = None) -> SEGNNClassifier:
-        """Train on the labeled nodes of a graph; its test nodes are not looked at.
+        """Train on the labeled nodes of a graph; its test nodes are not used.
 
         Args:
             X: a graph, ours or a PyG ``Data``; or, with ``graph``, the nodes that are labeled.
@@ -434,7 +434,7 @@ class SEGNNRegressor(RegressorMixin, NodeEstimator):
     """
 
     def fit(self, X: Graph, y: Any = None, *, graph: Graph | None = None) -> Self:
-        """Train on the labeled nodes of a graph; its test nodes are not looked at.
+        """Train on the labeled nodes of a graph; its test nodes are not used.
 
         Args:
             X: a graph with values; or, with ``graph``, the nodes that are labeled.

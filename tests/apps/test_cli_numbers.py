@@ -34,7 +34,7 @@ def test_from_tables_to_explained_numbers(run, tables, tmp_path):
     assert "the number to predict" in told
     told = told_by("train", graph, "--out", model, "--set", "epochs=8", "--set", "members=1", "--set", "num_nearest=6")
     assert "test R2" in told
-    assert "by R2 on validation nodes" in told or "the only one that fits" in told
+    assert "by R2 on validation nodes" in told or "the only recipe that fits" in told
     assert "in 90% interval" in told_by("evaluate", model)
     told = told_by("explain", model, "--node", "flat7")
     assert "flat7: rent " in told

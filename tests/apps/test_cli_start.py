@@ -121,7 +121,7 @@ def test_nothing_is_replaced_unless_asked(run, tables):
         (tables / "out" / folder / "mine.txt").write_text("x")
         result = run("start", tables / "konten.csv", tables / "zahlungen.csv", "--yes", "--out", tables / "out")
         assert result.exit_code == 2
-        assert "(it holds mine.txt); name another folder" in result.output
+        assert "holds other files (mine.txt); name another folder" in result.output
 
 
 def test_a_number_is_trained_and_explained_as_well(run, tables):

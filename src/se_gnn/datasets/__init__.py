@@ -60,8 +60,6 @@ _PUBLIC = {
     "amazon-computers": "13,752 products, 10 categories; 20 labeled per class",
     "coauthor-cs": "18,333 authors, 15 fields; 20 labeled per class",
     "coauthor-physics": "34,493 authors, 5 fields; 20 labeled per class",
-    "amazon-photo-100": "amazon-photo with 100 labeled nodes in all, 500 to validate and 1,000 to test",
-    "coauthor-physics-100": "coauthor-physics with 100 labeled nodes in all, 500 to validate and 1,000 to test",
 }
 _infos = [
     DatasetInfo(name=name, description=description, embedded=known is _EMBEDDED, module=f"se_gnn.datasets.{module}")
@@ -73,7 +71,8 @@ _infos = [
 # how the names begin that `lab.datasets` registers, so that an error can say where these data sets are
 _IN_THE_LAB = (
     "syn-cora", "ba-shapes-pgexplainer", "citeseer-metattack", "cora-metattack", "ogbn-arxiv", "bitcoin-otc",
-    "amazon-fraud", "acm", "dblp", "grid-game", "shared-authors", "airports", "counties",
+    "amazon-fraud", "acm", "dblp", "grid-game", "shared-authors", "airports", "counties", "amazon-photo-100",
+    "coauthor-physics-100",
 )  # fmt: skip
 
 

@@ -10,8 +10,7 @@
 - `amazon-photo`, `amazon-computers`, `coauthor-cs`, `coauthor-physics`: larger and denser graphs, "Pitfalls of Graph
   Neural Network Evaluation" (https://arxiv.org/abs/1811.05868). Amazon: a node is a product, an edge joins products
   that are often bought together, the features are words of its reviews. Coauthor: a node is an author, an edge joins
-  two who wrote a paper together, the features are keywords of the papers. No split is published with them. A name that
-  ends in `-100` has 100 labeled nodes in all.
+  two who wrote a paper together, the features are keywords of the papers. No split is published with them.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from scipy.sparse.csgraph import connected_components
 from se_gnn.datasets.raw_files import RawFile, read_verified
 from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.graph.arrays import IntArray
-from se_gnn.graph.split import split_by_class, split_by_count
+from se_gnn.graph.split import split_by_class
 from se_gnn.optional import require
 from se_gnn.tables.arrays import PIECES, csr, entries, read_arrays
 
@@ -223,8 +222,6 @@ def largest_component(edges: IntArray, num_nodes: int) -> IntArray:
 BENCHMARK_URL = "https://github.com/shchur/gnn-benchmark/raw/master/data/npz"
 TRAIN_PER_CLASS = 20
 VAL_PER_CLASS = 30
-FEW = "-100"  # the end of a name: 100 labeled nodes in all
-FEW_COUNTS = {"train": 100, "validation": 500, "test": 1000}
 
 
 def _benchmark(name: str, sha256: str | None) -> RawFile:
@@ -247,18 +244,11 @@ BENCHMARKS = {
 
 
 def _load_benchmark(name: str, seed: int, data_dir: str | Path | None) -> Graph:
-    """A graph with sparse features and a split by ``seed``.
-
-    20 nodes per class are labeled, 30 per class validate, the others test; with 100 labeled nodes in all, drawn by the
-    shares of the classes, 500 validate and 1,000 test.
-    """
-    folder, file = BENCHMARKS[name.removesuffix(FEW)]
+    """A graph with sparse features and a split by ``seed``: 20 nodes per class train, 30 validate, the others test."""
+    folder, file = BENCHMARKS[name]
     features, edges, labels = _read_graph(read_verified([file], folder, data_dir=data_dir)[file.name], file.name)
     generator = np.random.default_rng(seed)
-    if name.endswith(FEW):
-        split = split_by_count(labels, **FEW_COUNTS, generator=generator)
-    else:
-        split = split_by_class(labels, train=TRAIN_PER_CLASS, validation=VAL_PER_CLASS, generator=generator)
+    split = split_by_class(labels, train=TRAIN_PER_CLASS, validation=VAL_PER_CLASS, generator=generator)
     return Graph.build(
         name=name,
         features=features,

@@ -87,7 +87,7 @@ def _(column: TextColumn, row: Values) -> str:
 def node_values(graph: Graph, node: int) -> dict[str, str]:
     """The values of a node by column.
 
-    The row of its table as it was given (``graph.raw``), text and columns that are no features included; what is not in
+    The row of its table as it was given (``graph.raw``), also columns that are not features; what is not in
     the table, or was not kept, is read back from the features; features by name where there was no table. Of several
     kinds of nodes, the columns of its own.
 

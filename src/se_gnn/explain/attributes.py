@@ -190,7 +190,7 @@ def _amount(unit: float, values: Sequence[float] | FloatArray) -> str:
 
 
 def _mean(column: NumberColumn | DateColumn, values: Sequence[float] | FloatArray) -> str:
-    """The mean of a column of the edges, as one of its values is shown; a dash where there is none."""
+    """The mean of a column of the edges, as one of its values is shown; a dash if there is none."""
     if values[0] == 0:  # a node without edges, or with missing values alone
         return "-"
     return show_value(column, [values[0], *([0.0] if column.marked else [])])

@@ -88,7 +88,7 @@ def to_networkx(explanation: Explanation) -> Any:
 
     Nodes have ``name``, ``caption``, ``label`` (class name or number, None if unknown), ``role`` (``target``, ``local``
     or ``case``) and ``weight``, the vote of a case, 0 for others. A case in the local graph has the role ``case``.
-    Edges have ``id`` and ``importance``, Eq. (10), None where there is none. The prediction is in ``graph.graph``.
+    Edges have ``id`` and ``importance``, Eq. (10), None if there is none. The prediction is in ``graph.graph``.
     Where edges carry something it is a ``networkx.MultiGraph``, because the same two nodes may have several; its edges
     have ``start``, ``end`` (node ids, or None), ``type`` and ``text`` as well.
     """

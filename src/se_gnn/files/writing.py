@@ -43,12 +43,6 @@ def try_lock(descriptor: int) -> bool:
     return True
 
 
-def lock(descriptor: int) -> None:
-    """Wait for the lock of an open file."""
-    if fcntl is not None:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-
-
 def same_file(descriptor: int, path: os.PathLike[str]) -> bool:
     """Whether the open file is still the one of that name."""
     try:
@@ -153,7 +147,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a folder of our own with all that is in it, or the link in its place; nothing where there is nothing."""
+    """Remove a folder of our own with all that is in it, or the link in its place; nothing if there is nothing."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:

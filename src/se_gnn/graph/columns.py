@@ -114,7 +114,7 @@ class BooleanColumn(Column):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CategoryColumn(Column):
-    """A 1 in the place of the category; categories without a place share the last one, where there is one."""
+    """A 1 in the place of the category; categories without a place share the last one, if there is one."""
 
     kind: ClassVar[str] = "category"
 
@@ -228,7 +228,7 @@ class RawTable:
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, Sequence[str | None]]) -> RawTable:
-        """Cells by column; None where there is no value."""
+        """Cells by column; None if there is no value."""
         places: dict[str, int] = {}
         num_rows = len(next(iter(columns.values()), ()))
         codes = np.full((num_rows, len(columns)), NO_TEXT, np.int32)
@@ -275,6 +275,6 @@ class RawTable:
         return dataclasses.replace(self, codes=np.full((count, len(self.columns)), NO_TEXT, np.int32), verified=True)
 
     def row(self, row: int) -> dict[str, str | None]:
-        """The cells of one row by column; None where there is no value."""
+        """The cells of one row by column; None if there is no value."""
         codes = self.codes[row].tolist()
         return {name: None if code == NO_TEXT else self.texts[code] for name, code in zip(self.columns, codes)}

@@ -1,4 +1,4 @@
-"""What the edges of a graph carry besides their ends: direction, weight, type, attributes and time.
+"""The data of the edges of a graph besides their ends: direction, weight, type, attributes and time.
 
 Every part may be missing. Row e belongs to edge e of `Graph.edges`. A graph with edge values keeps parallel
 edges: same ends, different values, each with an id of its own. Shapes: E edges, A attributes.
@@ -34,7 +34,7 @@ ARRAYS = {  # of one entry per edge, with the type that each has
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class EdgeValues:
-    """What each edge carries; checked on construction and read-only after.
+    """The data of each edge; checked on construction and read-only after.
 
     Args:
         direction: +1 where the edge leads from its first end to its second, -1 the other way, 0 both ways or none.
@@ -110,7 +110,7 @@ class EdgeValues:
             return
         size = self.num_attributes
         if size == 0:
-            raise InputError("edge attributes must have at least one column; None where there are none")
+            raise InputError("edge attributes must have at least one column; None if there are none")
         check_length("attribute_names", self.attribute_names, "entry per attribute", size)
         if self.columns is not None:
             check_columns(self.columns, size)

@@ -188,7 +188,7 @@ class Edges:
         pairs: the two ends of each edge as ``u < v``, sorted; with ``values`` the same ends may come again. The id of
             an edge is its position.
         num_nodes: N, nodes of the graph.
-        values: what each edge carries besides its ends; None: nothing.
+        values: the data of each edge besides its ends; None: nothing.
         merged: what :meth:`build` merged away.
         csr: the same edges as neighbors of each node; None: computed when asked for.
         verified: pairs and neighbors were checked when the files were opened; only sizes are looked at.

@@ -62,7 +62,7 @@ class Graph:
 
     Args:
         nodes: features, names, captions, types, and the rows of a table.
-        edges: their ends, and what they carry.
+        edges: their ends, and their data.
         target: what is predicted, of which node type.
         split: the nodes that vote (train), choose settings (validation), test, and calibrate.
         name: name of the graph.
@@ -87,7 +87,7 @@ class Graph:
     roles = _Of[tuple[tuple[str, str], ...]]("nodes", "roles")  # what the tables call their id, caption, source, ...
     node_types = _Of[Int32Array | None]("nodes", "types")  # positions in `node_type_names`; None: all are of one type
     node_type_names = _Of[tuple[str, ...]]("nodes", "type_names")  # what people see for each type of nodes
-    edge_values = _Of[EdgeValues | None]("edges", "values")  # what each edge carries besides its ends; None: nothing
+    edge_values = _Of[EdgeValues | None]("edges", "values")  # the data of each edge besides its ends; None: nothing
     merged = _Of[EdgeReport]("edges", "merged")  # what was merged away when the graph was built
     adjacency = _Of[sp.csr_array]("edges", "adjacency")  # symmetric, [N, N]; the stored values are edge ids
     labels = _Of[IntArray]("classes", "labels")  # class of each node, -1 where unknown, [N]
@@ -327,7 +327,7 @@ class Graph:
     def with_edges(self, edges: Any) -> Graph:
         """The same graph with other edges (a perturbed graph, say).
 
-        Where edges carry values, a pair that was joined before keeps all its edges with their values, and a new pair
+        If edges have values, a pair that was joined before keeps all its edges with their values, and a new pair
         gets one edge of which nothing is known (:meth:`EdgeValues.neutral`).
         """
         given, values = Edges.build(edges, self.num_nodes), self.edge_values

@@ -90,33 +90,6 @@ def split_by_class(labels: IntArray, *, train: int, validation: int, generator: 
     return Split(*(np.concatenate(part) for part in parts))
 
 
-def split_by_count(
-    labels: IntArray, *, train: int, validation: int, test: int, generator: np.random.Generator
-) -> Split:
-    """``train`` nodes in all, of each class by its share but at least one; of the others ``validation`` and ``test``.
-
-    >>> labels = np.array([0] * 16 + [1] * 4)
-    >>> split = split_by_count(labels, train=5, validation=4, test=6, generator=np.random.default_rng(0))
-    >>> labels[split.train].tolist(), len(split.validation), len(split.test)
-    ([0, 0, 0, 0, 1], 4, 6)
-    """
-    classes, sizes = np.unique(labels[labels >= 0], return_counts=True)
-    if train < len(classes) or train + validation + test > sizes.sum():
-        raise InputError(
-            f"train, validation and test must be at most {sizes.sum()} nodes, with one of each of {len(classes)} "
-            f"classes to train, got {train}, {validation} and {test}"
-        )
-    shares = train * sizes / sizes.sum()
-    counts = np.maximum(1, np.floor(shares).astype(np.int64))
-    while (missing := train - counts.sum()) != 0:
-        gap = shares - counts if missing > 0 else np.where(counts > 1, counts - shares, -np.inf)
-        counts[np.argmax(gap)] += np.sign(missing)
-    chosen = [generator.permutation(np.flatnonzero(labels == label))[:count] for label, count in zip(classes, counts)]
-    labeled = np.concatenate(chosen)
-    others = generator.permutation(np.setdiff1d(np.flatnonzero(labels >= 0), labeled))
-    return Split(labeled, others[:validation], others[validation : validation + test])
-
-
 def split_by_share(num_nodes: int, *, train: float, validation: float, generator: np.random.Generator) -> Split:
     """A share ``train`` and a share ``validation`` of all nodes, whatever their class; all others test.
 

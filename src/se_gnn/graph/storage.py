@@ -77,14 +77,7 @@ _PARTS: dict[str, dict[str, Kind]] = {  # of a graph, with the arrays that each 
     **{f"split.{part}": {"": _IDS} for part in PARTS},
 }
 KINDS = {part + piece: kind for part, pieces in _PARTS.items() for piece, kind in pieces.items()}
-_OF_NODES = {  # by the name in the header, the field of `Nodes`
-    "feature_names": "feature_names",
-    "columns": "columns",
-    "node_type_names": "type_names",
-    "image_shape": "image_shape",
-    "roles": "roles",
-}
-_OF_VALUES = ("type_names", "type_verbs", "attribute_names", "columns", "names")
+_OF_VALUES = ("type_names", "type_verbs", "attribute_names")
 
 
 def _header(graph: Graph, arrays: Mapping[str, ArrayInfo], *, mapped: bool) -> bytes:
@@ -93,16 +86,21 @@ def _header(graph: Graph, arrays: Mapping[str, ArrayInfo], *, mapped: bool) -> b
     about = {
         "format": FORMAT,
         "version": VERSION,
-        **{name: getattr(graph, name) for name in ("name", "dataset", "num_features")},
-        **{name: getattr(graph.nodes, field) for name, field in _OF_NODES.items()},
+        "name": graph.name,
+        "dataset": graph.dataset,
+        "mapped": mapped,
+        "num_features": graph.num_features,
+        "feature_names": graph.feature_names,
         "columns": _as_dicts(graph.columns),
+        "node_type_names": graph.node_type_names,
         "raw_columns": getattr(graph.raw, "columns", None),
-        "target_type": target.node_type,
+        "image_shape": graph.image_shape,
+        "roles": graph.roles,
         "class_names": target.names if isinstance(target, Classes) else None,  # None: a number is predicted
+        "target_type": target.node_type,
         "value_name": target.name if isinstance(target, Numbers) else None,
         "unit": target.unit if isinstance(target, Numbers) else "",
         "merged": dataclasses.asdict(graph.merged),
-        "mapped": mapped,
         "edge_values": None,
         "arrays": {name: arrays[name]._asdict() for name in sorted(arrays)},
     }
@@ -112,6 +110,7 @@ def _header(graph: Graph, arrays: Mapping[str, ArrayInfo], *, mapped: bool) -> b
             **{name: getattr(values, name) for name in _OF_VALUES},
             "columns": _as_dicts(values.columns),
             "raw_columns": getattr(values.raw, "columns", None),
+            "names": values.names,
         }
     return json_bytes({**about, "sha256": _seal(about)}, indent=1)
 
@@ -121,7 +120,7 @@ def _as_dicts(columns: tuple[Column, ...] | None) -> list[dict[str, Any]] | None
 
 
 def save_graph(graph: Graph, folder: str | Path, *, mapped: bool | None = None) -> None:
-    """Write a graph into a folder, which is made where it is missing.
+    """Write a graph into a folder, which is created if it is missing.
 
     Args:
         graph: in memory or mapped; rows of mapped files are copied block by block.
@@ -384,9 +383,12 @@ def _read_target(files: _Files) -> Target:
 
 def _read_nodes(files: _Files) -> Nodes:
     about = files.about
-    plain = {field: about[name] for name, field in _OF_NODES.items()}
     return Nodes(
-        **{**plain, "columns": _as_columns(about["columns"])},
+        feature_names=about["feature_names"],
+        columns=_as_columns(about["columns"]),
+        type_names=about["node_type_names"],
+        image_shape=about["image_shape"],
+        roles=about["roles"],
         features=as_rows(_read_features(files)),
         names=files.names("nodes.names") or (),
         captions=files.names("nodes.captions"),
@@ -443,7 +445,8 @@ def _read_values(files: _Files, about: Mapping[str, Any]) -> EdgeValues:
     rules = number_rules(len(about["type_names"]))
     return EdgeValues(
         **{part: files.rows(f"edges.{part}", "edge values", rules.get(part)) for part in about["parts"]},
-        **{**{name: about[name] for name in _OF_VALUES}, "columns": _as_columns(about["columns"])},
+        **{name: about[name] for name in (*_OF_VALUES, "names")},
+        columns=_as_columns(about["columns"]),
         raw=files.cells("edges.raw", about["raw_columns"], "cells of edges"),
         verified=files.mapped,
     )

@@ -147,7 +147,7 @@ class GraphWriter:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EdgeBlock:
-    """Some edges: positions of their ends, [E, 2], what they carry, and a digest of the cells of each row, [E].
+    """Some edges: positions of their ends, [E, 2], their data, and a digest of the cells of each row, [E].
 
     Rows that agree in everything are one edge, given twice; ``cells`` distinguishes rows whose values are the same.
     """
@@ -158,7 +158,7 @@ class EdgeBlock:
 
 
 def _record(values: EdgeValues | None) -> np.dtype[Any]:
-    """What is kept of an edge while edges are sorted: its ends as one number, and what it carries."""
+    """What is kept of an edge while edges are sorted: its ends as one number, and its data."""
     fields: list[Any] = [("key", "<i8")]
     if values is not None:
         fields += [

@@ -1,4 +1,4 @@
-"""Link prediction in scikit-learn's manner."""
+"""Link prediction with the interface of scikit-learn."""
 
 from __future__ import annotations
 

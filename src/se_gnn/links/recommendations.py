@@ -31,7 +31,7 @@ BLOCK = 512  # queries at a time
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recommendations:
-    """For each query the likeliest nodes, best first; of equals the one with the lower id.
+    """For each query the likeliest nodes, best first; ties go to the lower id.
 
     Shapes:
         - **queries:** :math:`(T,)`, **nodes** (-1: there are no more), **scores**, **probabilities:** :math:`(T, k)`

@@ -209,7 +209,7 @@ def mean_of_nearest(ptr: IntArray, support: FloatArray, num_nearest: int) -> Flo
 
 @compiled(parallel=True)
 def top(ptr: IntArray, support: FloatArray, num_nearest: int) -> IntArray:
-    """Positions of the highest values of each row, highest first, of equals the first; -1: none, [n, K]."""
+    """Positions of the highest values of each row, highest first; ties go to the first; -1: none, [n, K]."""
     found = np.full((len(ptr) - 1, num_nearest), -1, np.int64)
     for i in numba.prange(len(ptr) - 1):
         for m in range(ptr[i], ptr[i + 1]):

@@ -52,7 +52,7 @@ def classification_metrics(
     class_names: Sequence[str] | None = None,
     positive: int | None = None,
 ) -> dict[str, Any]:
-    """All figures of some predictions as plain values; None where a figure is not defined.
+    """All figures of some predictions as plain values; None if a figure is not defined.
 
     Args:
         probabilities: of each class, [T, C].
@@ -223,7 +223,7 @@ _IN_UNITS = ("mae", "rmse", "median_error", "interval_width")
 
 
 def _table(first: str, rows: Mapping[str, Mapping[str, Any]], *keys: str) -> str:
-    """Some figures of each row, which are named; a dash where one is not defined."""
+    """Some figures of each row, which are named; a dash if one is not defined."""
 
     def text(key: str, value: Any) -> str:
         if isinstance(value, int):

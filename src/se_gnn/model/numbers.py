@@ -202,7 +202,7 @@ def r_squared(predicted: Float64Array | FloatArray, truth: Float64Array) -> floa
 
 
 def number_metrics(predicted: Float64Array, truth: Float64Array) -> dict[str, Any]:
-    """All figures of some predicted numbers, in their unit; None where a figure is not defined.
+    """All figures of some predicted numbers, in their unit; None if a figure is not defined.
 
     >>> number_metrics(np.array([1.0, 2.0, 4.0]), np.array([1.0, 2.0, 3.0]))["mae"].__round__(3)
     0.333

@@ -196,7 +196,7 @@ class Ranking:
 
     @property
     def predicted(self) -> Tensor:
-        """The class with the highest probability, of equals the first, [T]."""
+        """The class with the highest probability; ties go to the first, [T]."""
         return self.probabilities.argmax(dim=1)
 
     def rows(self, rows: IntArray | slice) -> Ranking:
@@ -363,7 +363,7 @@ class NearestPerClass:
 
 @torch.no_grad()
 def nearest_per_class(rankings: Iterable[Ranking]) -> NearestPerClass:
-    """The most similar case of each class, from complete rankings; of equals the first, as in the vote."""
+    """The most similar case of each class, from complete rankings; ties go to the first, as in the vote."""
     nodes, similarity = [], []
     for ranking in rankings:
         found = torch.full((len(ranking), ranking.class_answers.num_classes), NO_CASE, device=ranking.overall.device)

@@ -168,7 +168,7 @@ def smallest_removals(ranking: Ranking) -> SmallestSets:
 def smallest_relabelings(ranking: Ranking) -> SmallestSets:
     """The fewest cases of each query that change its prediction if they are all given the class ``becomes``.
 
-    Of several classes that take equally few the one with the most votes, of equals the first.
+    Of several classes that take equally few the one with the most votes; ties go to the first.
     """
     _check_classes(ranking)
     k, weights, now, predicted = ranking.num_nearest, ranking.weights, ranking.probabilities, ranking.predicted
@@ -225,6 +225,6 @@ def _without_nearest(ranking: Ranking, of_predicted: Tensor, count: Tensor) -> T
 
 
 def _beats(probabilities: Tensor, label: int, predicted: Tensor) -> Tensor:
-    """Whether a class is ahead of the predicted one; of equals the first one is, [T]."""
+    """Whether a class is ahead of the predicted one; ties go to the first, [T]."""
     own = probabilities.gather(1, predicted[:, None])[:, 0]
     return (probabilities[:, label] > own) | ((probabilities[:, label] == own) & (label < predicted))

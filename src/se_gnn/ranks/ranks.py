@@ -55,7 +55,7 @@ class Ranks:
         size: how many there are.
         local_size: how many there are on this machine.
         restarted: whether a supervisor has started the ranks again after one of them had ended.
-        store: key-value store of `torch.distributed`; None where there is one process.
+        store: key-value store of `torch.distributed`; None if there is one process.
         patience: how long to wait for a stalled rank, in seconds.
         silence: longest wait for a sign of life, in seconds.
     """

@@ -65,7 +65,7 @@ class Nearest:
     structure: Tensor  # -inf where one of the two nodes has no edges
 
     def cut(self, count: int) -> Nearest:
-        """The ``count`` most similar of each row; of equals the one that comes first."""
+        """The ``count`` most similar of each row; ties go to the one that comes first."""
         return self.columns(top(self.overall, count))
 
     def columns(self, order: Tensor) -> Nearest:
@@ -204,7 +204,7 @@ class Backend:
         return found
 
     def top(self, overall: Tensor, count: int) -> Tensor:
-        """Positions of the ``count`` largest of each row, largest first, [T, count]; of equals the first."""
+        """Positions of the ``count`` largest of each row, largest first, [T, count]; ties go to the first."""
         if few_wanted(overall, count) and overall.dtype == torch.float32:
             return largest_by_keys(overall, count)
         order = torch.sort(overall, dim=1, descending=True, stable=True).indices
@@ -254,7 +254,7 @@ def few_wanted(overall: Tensor, count: int) -> bool:
 
 
 def largest_by_keys(overall: Tensor, count: int) -> Tensor:
-    """Positions of each row's ``count`` largest, largest first, without sorting the row; of equals the first is first.
+    """Positions of each row's ``count`` largest, largest first, without sorting the row; ties go to the first.
 
     A key is one whole number, the similarity above the position: no two are equal, so that their order is one.
     """

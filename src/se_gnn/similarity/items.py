@@ -271,7 +271,7 @@ class Items:
         """Share of each part in the total weight of a node's edges, [T] each."""
         sums = [self.part(name).queries.sums() for name in self.part_names]
         total = np.zeros(len(self), np.float32)
-        for own in sums:  # one after the other: np.sum adds in another order where there is one node alone
+        for own in sums:  # one after the other: np.sum adds in another order if there is one node alone
             total += own
         return tuple((own / np.where(total > 0, total, 1)).astype(np.float32) for own in sums)
 

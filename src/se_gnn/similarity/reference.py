@@ -66,7 +66,7 @@ def edge_vector(h: Tensor, edge: Edge) -> Tensor:
 
 
 def best_match(h: Tensor, edge: Edge, others: Sequence[Edge], measure: MeasureName) -> int:
-    """Which of ``others`` is the most similar to an edge, Eq. (4); of equals the first."""
+    """Which of ``others`` is the most similar to an edge, Eq. (4); ties go to the first."""
     h = h.detach()  # which one wins has no slope
     scores = [float(similarity(edge_vector(h, edge), edge_vector(h, other), measure)) for other in others]
     return scores.index(max(scores))
@@ -94,7 +94,7 @@ def structure_similarity(
 
 
 class RichEdge(NamedTuple):
-    """An edge of a local graph with what it carries."""
+    """An edge of a local graph with its data."""
 
     ends: Edge
     part: int = 0  # by its role seen from the center and its type: it matches only edges of the same part
@@ -141,7 +141,7 @@ def rich_match(points: Tensor, edge: RichEdge, others: Sequence[RichEdge], measu
 def rich_structure_similarity(
     points: Tensor, own: Sequence[RichEdge], others: Sequence[RichEdge], measure: MeasureName, *, both: bool = False
 ) -> Tensor:
-    """As :func:`structure_similarity`, of edges that carry something: the weighted mean over the best of each part.
+    """As :func:`structure_similarity`, of edges with data: the weighted mean over the best of each part.
 
     ``points`` are what the measure compares, [N, D]: h itself, or h of length 1 where lengths do not count and edges
     have terms.
@@ -163,7 +163,7 @@ def overall_similarity(node: Tensor, structure: Tensor, node_weight: float) -> T
 
 
 def nearest(overall: Sequence[float], count: int) -> list[int]:
-    """The K most similar labeled nodes, most similar first; of equals the first."""
+    """The K most similar labeled nodes, most similar first; ties go to the first."""
     return sorted(range(len(overall)), key=lambda i: (-overall[i], i))[:count]
 
 

@@ -35,7 +35,7 @@ _DETAILS = (
 def to_scipy(graph: Graph) -> dict[str, Any]:
     """The arguments of :func:`from_scipy` that give the same graph: a symmetric CSR ``adjacency`` of ones first.
 
-    Where edges carry values, an entry is the number of parallel edges.
+    If edges have values, an entry is the number of parallel edges.
     """
     adjacency = graph.adjacency.copy()
     adjacency.data = np.ones(len(adjacency.data), np.float32)

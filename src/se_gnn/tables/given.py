@@ -39,16 +39,42 @@ ONE = ""  # name of the only node type, and of the only edge type
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NodeTable:
-    """The table of one node type."""
+class NodeRows:
+    """The rows of one node type, with their ids."""
 
     type: str
     table: Table
-    id: str
     ids: pa.Array
+    notes: list[str]  # what people should know about how it was read
+
+    def like(self, graph: Graph) -> FittedColumns:
+        """The encoding of the columns of a graph that was imported before."""
+        columns = own_columns(graph.columns or (), self.type)
+        if any(isinstance(column, StructureColumn) for column in columns):
+            return FittedColumns()
+        return known_columns(with_names(self.table, columns, self.ids), columns)
+
+    def encode(self, columns: Sequence[Column], budget: int | None) -> Iterator[Features]:
+        """The features of its rows, some rows at a time where they have to fit a budget."""
+        bytes_a_row = 8 * (sum(column.size for column in columns) + 4) + BYTES_A_CELL * len(self.table.columns)
+        for block in self.table.blocks(rows_within(budget, bytes_a_row)):
+            named = with_names(block, columns, self.ids.slice(block.first or 0, len(block)))
+            yield encode_columns(named, columns)
+
+    def captions(self, column: str | None) -> pa.Array:
+        """What people see for each node; empty where the table does not have the column."""
+        if column in self.table.columns:
+            return read_captions(self.table, str(column))
+        return pa.array([""] * len(self.ids), pa.string())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeTable(NodeRows):
+    """The table of one node type, and which of its columns are what."""
+
+    id: str
     attributes: list[str]
     settings: ImportSettings
-    notes: list[str]  # what people should know about how it was read
 
     @classmethod
     def of(cls, type_name: str, table: Table, settings: ImportSettings) -> NodeTable:
@@ -58,7 +84,7 @@ class NodeTable:
         table.check_has(column)
         ids, notes = read_ids(table, column)
         attributes = settings.attributes(table.columns, type_name or None, labeled=labeled)
-        return cls(type_name, table, column, ids, attributes, settings, [*_notes(table, settings), *notes])
+        return cls(type_name, table, ids, [*_notes(table, settings), *notes], column, attributes, settings)
 
     @property
     def shown(self) -> list[str]:
@@ -83,20 +109,6 @@ class NodeTable:
             return found
         names = name_column(self.ids.to_pylist(), self.table.columns)
         return dataclasses.replace(found, columns=(*found.columns, *names))
-
-    def like(self, graph: Graph) -> FittedColumns:
-        """The encoding of the columns of a graph that was imported before."""
-        columns = own_columns(graph.columns or (), self.type)
-        if any(isinstance(column, StructureColumn) for column in columns):
-            return FittedColumns()
-        return known_columns(with_names(self.table, columns, self.ids), columns)
-
-    def encode(self, columns: Sequence[Column], budget: int | None) -> Iterator[Features]:
-        """The features of its rows, some rows at a time where they have to fit a budget."""
-        bytes_a_row = 8 * (sum(column.size for column in columns) + 4) + BYTES_A_CELL * len(self.table.columns)
-        for block in self.table.blocks(rows_within(budget, bytes_a_row)):
-            named = with_names(block, columns, self.ids.slice(block.first or 0, len(block)))
-            yield encode_columns(named, columns)
 
     def summaries(self, found: FittedColumns) -> Iterator[ColumnSummary]:
         """What became of each column, in their order."""
@@ -249,13 +261,6 @@ class GivenTables:
         array[self.first : self.first + len(self.known)] = self.known.array
         return dataclasses.replace(whole.with_array(array), node_type=self.labeled.type or None)
 
-    def captions(self) -> Iterator[pa.Array]:
-        """What people see for the nodes of each type; empty where its table does not have the column."""
-        column = str(self.settings.caption)
-        for one in self.nodes:
-            held = column in one.table.columns
-            yield read_captions(one.table, column) if held else pa.array([""] * len(one.ids), pa.string())
-
     def raw(self) -> RawTable:
         """The rows of all tables, columns called by their type; empty where a node is of another type."""
         whole = [type_prefix(one.type) + name for one in self.nodes for name in one.shown]
@@ -346,9 +351,10 @@ class GivenTables:
 
 def _notes(table: Table, settings: ImportSettings) -> list[str]:
     """What people should know about how a table was read."""
-    if settings.decimal is not None or not (table.commas or table.decimal == ","):
+    if settings.decimal is not None or not table.commas:
         return list(table.notes)
-    which = f"numbers in {', '.join(map(repr, sorted(table.commas)))}" if table.commas else "numbers"
+    some = len(table.commas) < len(table.columns)
+    which = f"numbers in {', '.join(map(repr, sorted(table.commas)))}" if some else "numbers"
     return [
         *table.notes,
         f"{table.name}: {which} are read with a decimal comma, as 3,5; if that is wrong, use --set decimal=.",

@@ -233,13 +233,13 @@ class _Import(GivenTables):
 
     def _graph(self, features: Rows, edges: Edges, columns: tuple[Column, ...]) -> Graph:
         """The graph of features and edges, in memory or mapped; cells are kept in memory only."""
-        in_memory = self.budget is None
+        in_memory, caption = self.budget is None, self.settings.caption
         nodes = Nodes(
             features=features,
             names=arrow_texts(self.names()),
             feature_names=tuple(name for column in columns for name in column.feature_names),
             columns=columns,
-            captions=None if self.settings.caption is None else arrow_texts(self.captions()),
+            captions=caption and arrow_texts(one.captions(caption) for one in self.nodes),
             raw=self.raw() if in_memory else None,
             types=self.node_types(),
             type_names=self.type_names,

@@ -7,17 +7,19 @@ is no attribute of a node or an edge (columns, cells, what edges are called) com
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from se_gnn.errors import InputError
-from se_gnn.graph import UNKNOWN, Edges, EdgeValues, Graph, Numbers, RawTable, Split
+from se_gnn.graph import UNKNOWN, Classes, Edges, EdgeValues, Graph, Nodes, Numbers, RawTable, Split
 from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray, dense
 from se_gnn.graph.edge_values import ARRAYS, NO_TIME
-from se_gnn.graph.rows import features_like
+from se_gnn.graph.rows import as_rows, features_like
 from se_gnn.graph.split import PART_WORDS, PARTS
+from se_gnn.graph.target import Target
 from se_gnn.optional import require
 
 ROW, EDGE_ROW = "row_id", "edge_id"  # position of a node or an edge in the graph that is carried along
@@ -107,58 +109,44 @@ def from_networkx(
     roles = {"edge_weight": edge_weight, "edge_type": edge_type, "edge_time": edge_time}
     if not any(features in known for known in attributes):
         return _by_columns(graph, attributes, label, split, caption, {"directed": directed, **roles})
-    names = [str(node) for node in place]
+    names, about = [str(node) for node in place], graph.graph.get("about")
 
-    def column(name: str) -> list[Any] | None:
-        return [known.get(name) for known in attributes] if any(name in known for known in attributes) else None
+    def column(name: str) -> list[Any]:
+        """One attribute of all nodes; nothing where no node has it."""
+        return [known.get(name) for known in attributes] if any(name in known for known in attributes) else []
 
-    matrix = _matrix(column(features) or [], list(place), features)
-    given = column(label) or [None] * len(names)
-    shown, drawn = column(caption), column(split)
-    captions = None if shown is None else tuple(map(_text, shown))
-    parts: dict[str, Any] = {} if drawn is None else _split(drawn)
-    ends = list(graph.edges(data=True))
-    about: Graph | None = graph.graph.get("about")
-    if about is not None:
-        ends.sort(key=lambda end: end[2].get(EDGE_ROW, len(ends)))  # parallel edges as they were, in either direction
+    ends = sorted(graph.edges(data=True), key=lambda end: end[2].get(EDGE_ROW, math.inf))  # as they were, if they were
     pairs = np.array([(place[u], place[v]) for u, v, _ in ends], dtype=np.int64).reshape(-1, 2)
+    matrix, given = _matrix(column(features), list(place), features), column(label) or [None] * len(names)
+    target: Target
     if about is None:
-        labels, class_names = _labels(given, graph.graph.get("class_names"))
-        return Graph.build(
-            name=graph.name or "graph",
-            features=matrix,
-            edges=pairs,
-            edge_values=_read_values(ends, directed=directed, **roles),
-            labels=labels,
-            class_names=class_names,
-            node_names=names,
-            captions=captions,
-            **parts,
-        )
-    known, values = about.nodes, about.edge_values
-    target = about.target.with_array(
-        [np.nan if value is None else value for value in given]
-        if about.predicts_numbers
-        else _labels(given, about.class_names)[0]
-    )
+        values = _read_values(ends, directed=directed, **roles)
+        nodes = Nodes(features=as_rows(matrix), names=tuple(names))
+        labels, classes = _labels(given, graph.graph.get("class_names"))
+        target = Classes(labels=labels, names=classes)
+    else:
+        nodes, values = about.nodes, _known_values(ends, about.edge_values)
+        if about.predicts_numbers:
+            target = about.target.with_array([np.nan if value is None else value for value in given])
+        else:
+            target = about.target.with_array(_labels(given, about.class_names)[0])
     types = None
-    if known.types is not None:
-        types = _positions("node", names, _all("node", names, attributes, "type"), known.type_names)
-    nodes = dataclasses.replace(
-        known,
-        features=features_like(about.nodes.features, matrix),
-        names=tuple(names),
-        captions=captions,
-        raw=None if known.raw is None else _rows(known.raw, [one.get(ROW) for one in attributes]),
-        types=types,
-    )
-    return dataclasses.replace(
-        about,
-        nodes=nodes,
-        edges=Edges.build(pairs, len(names), None if values is None else _known_values(ends, values)),
+    if nodes.types is not None:
+        types = _positions("node", names, _all("node", names, attributes, "type"), nodes.type_names)
+    return Graph(
+        nodes=dataclasses.replace(
+            nodes,
+            features=features_like(nodes.features, matrix),
+            names=tuple(names),
+            captions=tuple(map(_text, column(caption))) or None,
+            raw=None if nodes.raw is None else _rows(nodes.raw, [one.get(ROW) for one in attributes]),
+            types=types,
+        ),
+        edges=Edges.build(pairs, len(names), values),
         target=target,
-        split=Split(**(parts or {"train": np.flatnonzero(target.known)})),
-        name=graph.name,
+        split=Split(**(_split(column(split)) or {"train": np.flatnonzero(target.known)})),
+        name=graph.name or ("graph" if about is None else ""),
+        dataset=None if about is None else about.dataset,
     )
 
 
@@ -178,8 +166,10 @@ def _edge_attributes(values: EdgeValues, edge: int) -> dict[str, Any]:
     return known
 
 
-def _known_values(ends: Ends, about: EdgeValues) -> EdgeValues:
+def _known_values(ends: Ends, about: EdgeValues | None) -> EdgeValues | None:
     """The values that :func:`to_networkx` wrote, of the edges that are there; an edge without a part is refused."""
+    if about is None:
+        return None
     names, attributes = [f"({u!r}, {v!r})" for u, v, _ in ends], [known for _, _, known in ends]
     default = {"direction": 1, "time": NO_TIME}
     given: dict[str, Any] = {
@@ -293,9 +283,9 @@ def _text(value: Any) -> str:
     return "" if value is None or value != value else str(value)
 
 
-def _split(values: list[Any]) -> dict[str, list[int]]:
+def _split(values: list[Any]) -> dict[str, Any]:
     strange = next((value for value in values if value not in (*PART_WORDS, None, "")), None)
     if strange is not None:
         raise InputError(f"the split of a node must be {', '.join(PARTS)} or nothing, got {strange!r}")
     parts = [PART_WORDS.get(value) for value in values]
-    return {part: [i for i, own in enumerate(parts) if own == part] for part in PARTS}
+    return {part: [i for i, own in enumerate(parts) if own == part] for part in PARTS if values}

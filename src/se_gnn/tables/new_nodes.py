@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import shlex
 from collections.abc import Mapping, Sequence
@@ -15,13 +14,14 @@ import scipy.sparse as sp
 from se_gnn.errors import InputError, did_you_mean
 from se_gnn.graph import EdgeValues, Graph, RawTable
 from se_gnn.graph.arrays import Features, IntArray
-from se_gnn.graph.columns import Column, StructureColumn, type_prefix
+from se_gnn.graph.columns import StructureColumn, type_prefix
 from se_gnn.graph.extend import NewNodes
 from se_gnn.graph.rows import features_like
 from se_gnn.tables.edges import EdgeRoles, Ids, edge_tables, find_ends, joined_types
-from se_gnn.tables.features import encode_columns, encode_structure, known_columns, raw_table
+from se_gnn.tables.features import encode_structure, raw_table
+from se_gnn.tables.given import NodeRows
 from se_gnn.tables.node_types import own_columns, type_mark, typed_rows
-from se_gnn.tables.nodes import read_captions, read_ids, with_names
+from se_gnn.tables.nodes import read_ids
 from se_gnn.tables.source import Table, read_table
 
 NO_EDGES = np.empty((0, 2), np.int64)
@@ -70,27 +70,27 @@ def read_new_nodes(
     _check_types(graph, "nodes", list(given), graph.node_type_names or ("",))
     how: dict[str, Any] = {"separator": separator, "encoding": encoding, "decimal": decimal, "missing": missing}
     tables = {
-        name: _NewRows.read(graph, name, read_table(one, what=f"new nodes {name}".strip(), **how), id, caption, ignore)
+        name: _new_rows(graph, name, read_table(one, what=f"new nodes {name}".strip(), **how), id, caption, ignore)
         for name, one in given.items()
     }
+    rows, roles = list(tables.values()), dict(graph.nodes.roles)
+    names = [name for one in rows for name in _names(graph, one)]
     pairs, values = NO_EDGES, None
     if edges is not None:
         pairs, values = _edges(graph, edges, tables, {"source": source, "target": target}, how)
-    structural = isinstance(graph.columns[0], StructureColumn)
-    notes: list[str] = [note for one in tables.values() for note in one.notes]
+    notes = [note for one in rows for note in one.notes]
     known = None
-    if structural:
+    if isinstance(graph.columns[0], StructureColumn):
         whole = np.concatenate([graph.edges.ends, pairs])
-        features = encode_structure(graph.columns, graph.num_nodes + len(tables[""].names), whole)
+        features = encode_structure(graph.columns, graph.num_nodes + len(names), whole)
         known, new = features[: graph.num_nodes], features[graph.num_nodes :]
     else:
         blocks: list[Features] = []
-        for one in tables.values():
-            table = with_names(one.table, one.columns, one.ids)
-            blocks.append(encode_columns(table, one.columns))
+        for one in rows:
+            found = one.like(graph)
+            blocks += one.encode(found.columns, None)
             if one.type:
                 blocks[-1] = typed_rows(blocks[-1], *type_mark(graph, one.type), graph.num_features)
-            found = known_columns(table, one.columns)
             notes += found.warnings
             notes += [
                 f"column {c.name!r}: {c.note}" for c in found.summaries if "categor" in c.note or "(other)" in c.note
@@ -98,71 +98,59 @@ def read_new_nodes(
         new = blocks[0]
         if graph.node_type_names:
             new = features_like(graph.nodes.features, sp.vstack(blocks)).whole()
-    rows = list(tables.values())
-    captions = [text for one in rows for text in one.captions or ("",) * len(one.names)]
+    captions = [text for one in rows for text in one.captions(caption or roles.get("caption")).to_pylist()]
     node_types, raw = None, None
     if graph.node_type_names:
         numbers = [graph.node_type_names.index(one.type) for one in rows]
-        node_types = np.repeat(numbers, [len(one.names) for one in rows]).astype(np.int32)
+        node_types = np.repeat(numbers, [len(one.ids) for one in rows]).astype(np.int32)
     if graph.raw is not None:
         cells = [raw_table(one.table, graph.raw.columns, prefix=type_prefix(one.type)) for one in rows]
         raw = functools.reduce(RawTable.joined, cells)
     return NewNodes(
-        names=tuple(name for one in rows for name in one.names),
+        names=tuple(names),
         features=new,
         pairs=pairs,
         edge_values=values,
         known_features=known,
-        captions=tuple(captions) if any(one.captions for one in rows) else None,
+        captions=tuple(captions) if any(captions) else None,
         raw=raw,
         node_types=node_types,
         notes=tuple(notes),
     )
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class _NewRows:
-    """The new nodes of one type."""
+def _new_rows(
+    graph: Graph, type_name: str, table: Table, id: str | None, caption: str | None, ignore: Sequence[str]
+) -> NodeRows:
+    """The new nodes of one type, whose table has the columns of the graph's."""
+    roles = dict(graph.nodes.roles)
+    id = id or roles.get(f"id of {type_name}") or roles.get("id", "id")
+    table.check_has(id, caption, *ignore)
+    shown, prefix = [column.name for column in own_columns(graph.columns or (), type_name)], type_prefix(type_name)
+    if graph.raw is not None:
+        shown = [name.removeprefix(prefix) for name in graph.raw.columns if name.startswith(prefix)]
+    unread = [name for name in (roles.get("label"), roles.get("split")) if name in table.columns]
+    _check_columns(table, [*shown, id, *ignore, *filter(None, (*unread, caption, roles.get("caption")))])
+    ids, notes = read_ids(table, id)
+    notes += [
+        f"column {name!r} of {table.name} is the {'label' if name == roles.get('label') else 'split'} of known nodes: "
+        "it is not read of new ones"
+        for name in unread
+        if name not in ignore
+    ]
+    found = NodeRows(type_name, table, ids, [*table.notes, *notes])
+    names = _names(graph, found)
+    known = graph.nodes.known(names)
+    if known:
+        already = f"node {known[0]!r} is in {graph.name} already; new nodes have new names"
+        raise table.error(id, names.index(known[0]), already)
+    return found
 
-    type: str
-    table: Table
-    ids: pa.Array
-    names: list[str]
-    columns: tuple[Column, ...]
-    captions: tuple[str, ...]  # empty: none has one
-    notes: tuple[str, ...]
 
-    @classmethod
-    def read(
-        cls, graph: Graph, type_name: str, table: Table, id: str | None, caption: str | None, ignore: Sequence[str]
-    ) -> _NewRows:
-        roles = dict(graph.nodes.roles)
-        id = id or roles.get(f"id of {type_name}") or roles.get("id", "id")
-        if caption is None and roles.get("caption") in table.columns:
-            caption = roles["caption"]
-        table.check_has(id, caption, *ignore)
-        columns = own_columns(graph.columns or (), type_name)
-        shown, prefix = [column.name for column in columns], type_prefix(type_name)
-        if graph.raw is not None:
-            shown = [name.removeprefix(prefix) for name in graph.raw.columns if name.startswith(prefix)]
-        unread = [name for name in (roles.get("label"), roles.get("split")) if name in table.columns]
-        _check_columns(table, (*shown, id, *ignore, *unread, *([caption] if caption else [])))
-        ids, notes = read_ids(table, id)
-        message = [
-            f"column {name!r} of {table.name} is the {'label' if name == roles.get('label') else 'split'} of known "
-            "nodes: it is not read of new ones"
-            for name in unread
-            if name not in ignore
-        ]
-        names: list[str] = ids.to_pylist()
-        if _called_by_type(graph):
-            names = [f"{type_name} {name}" for name in names]
-        known = graph.nodes.known(names)
-        if known:
-            already = f"node {known[0]!r} is in {graph.name} already; new nodes have new names"
-            raise table.error(id, names.index(known[0]), already)
-        captions = () if caption is None else tuple(read_captions(table, caption).to_pylist())
-        return cls(type_name, table, ids, names, columns, captions, (*table.notes, *notes, *message))
+def _names(graph: Graph, one: NodeRows) -> list[str]:
+    """What the graph calls new nodes: by their type, too, if it does so with those that it has."""
+    ids: list[str] = one.ids.to_pylist()
+    return [f"{one.type} {name}" for name in ids] if _called_by_type(graph) else ids
 
 
 def _check_types(graph: Graph, what: str, given: Sequence[str], known: Sequence[str]) -> None:
@@ -197,7 +185,7 @@ def _check_columns(table: Table, known: Sequence[str]) -> None:
 def _edges(
     graph: Graph,
     edges: Any,
-    tables: Mapping[str, _NewRows],
+    tables: Mapping[str, NodeRows],
     named: Mapping[str, str | None],
     how: Mapping[str, Any],
 ) -> tuple[IntArray, EdgeValues | None]:
@@ -224,10 +212,10 @@ def _edges(
     return np.concatenate(pairs), functools.reduce(EdgeValues.joined, held) if held else None
 
 
-def _ids(graph: Graph, tables: Mapping[str, _NewRows]) -> dict[str, Ids]:
+def _ids(graph: Graph, tables: Mapping[str, NodeRows]) -> dict[str, Ids]:
     """The names of known and new nodes by type, as edges call them, and their positions in the graph with the new."""
-    first = np.cumsum([graph.num_nodes, *(len(one.names) for one in tables.values())])
-    places = {one.type: np.arange(low, low + len(one.names)) for one, low in zip(tables.values(), first.tolist())}
+    first = np.cumsum([graph.num_nodes, *(len(one.ids) for one in tables.values())])
+    places = {one.type: np.arange(low, low + len(one.ids)) for one, low in zip(tables.values(), first.tolist())}
     if not graph.node_type_names:
         names = pa.concat_arrays([pa.array(list(graph.node_names), pa.string()), tables[""].ids.cast(pa.string())])
         return {"": Ids(names)}

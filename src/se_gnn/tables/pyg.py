@@ -39,7 +39,7 @@ def to_pyg(graph: Graph) -> Any:
     """A ``torch_geometric.data.Data`` that :func:`from_pyg` turns back into the same graph.
 
     ``x`` is dense, ``edge_index`` has both directions, ``y`` is -1 (NaN for numbers) where it is not known, and each
-    part of the split has a mask. Where edges carry values they are ``edge_weight``, ``edge_type``, ``edge_attr`` and
+    part of the split has a mask. If edges have values they are ``edge_weight``, ``edge_type``, ``edge_attr`` and
     ``edge_time``, and an edge with a direction is there in that one only. ``about`` is the graph, and ``node_id`` and
     ``edge_id`` are positions of its nodes and edges.
     """
@@ -218,7 +218,7 @@ def _masks(store: Any) -> Iterator[tuple[Part, Any]]:
 
 
 def _edge_tensors(values: EdgeValues, ids: IntArray) -> dict[str, npt.NDArray[Any]]:
-    """What some edges carry, by the names that PyG has for it."""
+    """The data of some edges, by the names that PyG has for it."""
     return {field: getattr(values, part)[ids] for part, field in FIELDS.items() if part in values.edge_data}
 
 

@@ -64,8 +64,7 @@ class Table:
         data: its rows in memory; None: they are in ``file``.
         file: an open Parquet file.
         separator: that it was read with, and the one that looks right.
-        decimal: decimal point of numbers in texts, ``.`` or ``,``.
-        commas: columns that have a decimal comma in a table whose other columns have a point.
+        commas: columns whose numbers are written with a decimal comma; those of others have a point.
         missing: words that mean "no value" in every column but names, besides the empty one.
         of_edges: the options that errors name are those of edge columns.
         first: position of its first row in the whole table, if it is a block of rows; None: it is the whole table.
@@ -78,7 +77,6 @@ class Table:
     data: pa.Table | None = None
     file: Any = None
     separator: tuple[str, str] | None = None
-    decimal: str = "."
     commas: frozenset[str] = frozenset()
     missing: frozenset[str] = frozenset()
     of_edges: bool = False
@@ -91,7 +89,7 @@ class Table:
 
     def decimal_of(self, name: str) -> str:
         """The decimal point of the numbers in a column."""
-        return "," if name in self.commas else self.decimal
+        return "," if name in self.commas else "."
 
     def column(self, name: str) -> pa.ChunkedArray:
         """A column by its name, in memory."""
@@ -224,15 +222,14 @@ def read_table(
         raise InputError(f"{table.name} has no rows")
     if decimal not in (".", ",", None):
         raise InputError(f"decimal must be '.' or ',', got {decimal!r}")
-    found, commas = (decimal, frozenset()) if decimal else find_decimals(table)
-    return dataclasses.replace(table, decimal=found, commas=commas, missing=frozenset(missing), of_edges=of_edges)
+    commas = find_commas(table) if decimal is None else frozenset(table.columns if decimal == "," else ())
+    return dataclasses.replace(table, commas=commas, missing=frozenset(missing), of_edges=of_edges)
 
 
-def find_decimals(table: Table) -> tuple[str, frozenset[str]]:
-    """The decimal point of a table of texts, and the columns that differ from it.
+def find_commas(table: Table) -> frozenset[str]:
+    """The columns of a table of texts that have a decimal comma.
 
-    A column has a decimal comma if it has numbers such as 3,5 and none such as 3.5. If no column has a decimal point,
-    the comma is that of the whole table.
+    These have numbers such as 3,5 and none such as 3.5. If no column has a decimal point, the comma is that of all.
     """
     columns: dict[str, set[str]] = {".": set(), ",": set()}
     head = table.head(LOOKED_AT)
@@ -244,7 +241,7 @@ def find_decimals(table: Table) -> tuple[str, frozenset[str]]:
                 if pc.any(pc.match_substring_regex(pc.utf8_trim_whitespace(column), clear)).as_py():
                     columns[point].add(name)
     commas = frozenset(columns[","] - columns["."])
-    return (".", commas) if columns["."] or not commas else (",", frozenset())
+    return commas if columns["."] or not commas else frozenset(table.columns)
 
 
 def memory_of(source: Any) -> int:

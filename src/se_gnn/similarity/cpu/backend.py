@@ -218,7 +218,7 @@ def distances_of_rows(a: FloatArray, b: FloatArray, ptr: IntArray, first: IntArr
 
 @compiled
 def first_few(overall: FloatArray, held: FloatArray, order: IntArray) -> None:
-    """Each row's largest, largest first, by insertion; of equals the first comes first."""
+    """Each row's largest, largest first, by insertion; ties go to the first."""
     count = len(held)
     for t in range(len(overall)):
         kept = 0

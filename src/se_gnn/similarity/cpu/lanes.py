@@ -98,7 +98,7 @@ def argmax_lanes(
     builder: Any, product: Matrix, ends: Matrix, scale: Matrix, offset: Matrix, members: Matrix, start: Any, end: Any,
     best: Matrix, keys: Matrix, row: Any,
 ) -> None:  # fmt: skip
-    """``best[row]`` and ``keys[row]``: the highest score among the keys ``members[start:end]``, of equals the first.
+    """``best[row]`` and ``keys[row]``: the highest score among the keys ``members[start:end]``; ties go to the first.
 
     Key k = (i, j) scores ``(product[i] + product[j]) * scale[k] + offset[k]``; without keys -inf and -1.
     """

@@ -158,7 +158,7 @@ class Search:
         return Nearest.joined(blocks, dim=0).taken(torch.from_numpy(np.argsort(self.order)))
 
     def _nearest(self, some: IntArray) -> Nearest:
-        """The same of some queries: their candidates are compared; of equals the first position comes first."""
+        """The same of some queries: their candidates are compared; ties go to the first position."""
         found, comparison = self.candidates(some), self.comparison
         pairs, sizes = (some, found.ptr, found.positions), np.diff(found.ptr)
         node, structure = comparison.listed_nodes(*pairs), comparison.listed_structure(*pairs)

@@ -241,7 +241,7 @@ def _means(sample: FloatArray) -> FloatArray:
 
 @compiled(parallel=True)
 def _nearest(edges: FloatArray, centers: FloatArray) -> tuple[Int32Array, FloatArray]:
-    """The nearest center of each edge, of equals the first, and how far it is."""
+    """The nearest center of each edge; ties go to the first, and how far it is."""
     nearest, radii = np.empty(len(edges), np.int32), np.empty(len(edges), np.float32)
     for e in numba.prange(len(edges)):
         best, at = np.float32(np.inf), 0

@@ -217,7 +217,7 @@ class _First:
 
 
 def _joined(near: Nearest, owners: Tensor, others: Nearest, count: int) -> Nearest:
-    """The ``count`` nearest of both, nearest first; of equals the first position comes first."""
+    """The ``count`` nearest of both, nearest first; ties go to the first position."""
     num_queries = len(near.positions)
     sizes = torch.bincount(owners, minlength=num_queries)
     places = torch.arange(len(owners), device=owners.device) - (sizes.cumsum(0) - sizes)[owners]

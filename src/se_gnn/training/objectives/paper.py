@@ -296,7 +296,7 @@ def _info_nce(query: Tensor, positive: Tensor, negatives: Tensor, settings: Reso
 
 
 def _other_than(own: IntArray, total: int, count: int, generator: np.random.Generator) -> IntArray:
-    """``count`` random ids below ``total`` for each of ``own``, never that id itself; none where there is no other."""
+    """``count`` random ids below ``total`` for each of ``own``, never that id itself; none if there is no other."""
     drawn = generator.integers(0, max(1, total - 1), (len(own), count if total > 1 else 0))
     return drawn + (drawn >= own[:, None])
 

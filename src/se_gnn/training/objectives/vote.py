@@ -25,7 +25,7 @@ from se_gnn.similarity import Items, items_of
 from se_gnn.training.objectives.loss import NOBODY, Loss
 from se_gnn.training.objectives.roles import BATCH, role_loss, roles_of
 
-EDGE_BATCH = 128  # most labeled nodes whose local graphs a step compares where edges carry data
+EDGE_BATCH = 1024  # most labeled nodes whose local graphs a step compares where edges carry data
 SMALLEST = 1e-8  # probability below which smoothing asks for no more
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from lab.datasets.few_labeled import split_by_count
 from se_gnn.errors import InputError
-from se_gnn.graph.split import split_by_count
 
 LABELS = np.repeat([0, 1, 2, -1], [900, 95, 5, 100])
 
