@@ -23,6 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from benchmarks.baselines import atomics
 from benchmarks.baselines.atomics import in_no_fixed_order
 from benchmarks.baselines.dense import DenseTraining
 from benchmarks.graphs import generated_graph
@@ -131,23 +132,39 @@ def cora_epoch() -> dict[str, Any]:
 
 
 def same_bits() -> dict[str, Any]:
-    """Whether a seed gives the same bits twice, and what it costs: an epoch against one with atomics and cuSPARSE."""
+    """Whether a seed gives the same bits twice, and what that costs against atomics and cuSPARSE."""
     graph = generated_graph(20_000, seed=0, labeled_a_class=50)
     compared: dict[str, Any] = {}
     for preset, given in (("best", {"portfolio": False, "members": 1}), ("authors", {}), ("paper", {})):
         settings = Settings.of(preset, **given).resolve(graph)
-        fixed, again = (TrainingRun(graph, settings, seed=0, device=CUDA, folder=None) for _ in range(2))
+        fixed, again, free = (TrainingRun(graph, settings, seed=0, device=CUDA, folder=None) for _ in range(3))
         mine = milliseconds(fixed.step, repeats=20)
         with in_no_fixed_order():
-            theirs = milliseconds(TrainingRun(graph, settings, seed=0, device=CUDA, folder=None).step, repeats=20)
+            theirs = milliseconds(free.step, repeats=20)
         for _ in range(fixed.epoch):
             again.step()
         pairs = zip(fixed.model.state_dict().values(), again.model.state_dict().values(), strict=True)
-        compared[preset] = {
+        compared[f"{preset}, epoch"] = {
             "ours_ms": mine, "atomics_ms": theirs, "ratio": mine / theirs,
             "same_bits": all(bool(torch.equal(one, other)) for one, other in pairs),
         }  # fmt: skip
-    return {"epochs": compared}
+    for measure in MEASURES.values():
+        compared[f"{measure.name}, gradient of edge matching"] = _gradient_cost(graph, measure)
+    return {"compared": compared}
+
+
+def _gradient_cost(graph: Graph, measure: Measure) -> dict[str, Any]:
+    """The gradient alone: edges around the labeled nodes, matched in the local graphs of all of them."""
+    items = Items(graph.edges.ends, local_graphs(graph, graph.train, 2))
+    (way,), h = items.ways(items), torch.randn(graph.num_nodes, WIDTH, device=CUDA)
+    points = points_of(h, measure)
+    best, winners = backend.CUDA.match(points, *way)
+    grad = torch.randn(best.shape, device=CUDA).masked_fill_(winners < 0, 0)
+    runs = [backend.CUDA.pull_back(points, *way, best, winners, grad) for _ in range(3)]
+    mine = milliseconds(lambda: backend.CUDA.pull_back(points, *way, best, winners, grad))
+    theirs = milliseconds(lambda: atomics.pull_back(points, *way, best, winners, grad))
+    same = all(bool(torch.equal(runs[0], run)) for run in runs)
+    return {"ours_ms": mine, "atomics_ms": theirs, "ratio": mine / theirs, "same_bits": same, "pairs": best.numel()}
 
 
 def million() -> dict[str, Any]:

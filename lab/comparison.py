@@ -21,8 +21,7 @@ from lab.metrics import Fidelity, fidelity
 from se_gnn.cases.pyg import CaseAlgorithm
 from se_gnn.errors import InputError
 from se_gnn.explain import explain
-from se_gnn.explain.pyg import SEGNNExplainer, SEGNNModule
-from se_gnn.explain.pyg_format import dense_features, directed
+from se_gnn.explain.pyg import SEGNNExplainer, SEGNNModule, dense_features, directed
 from se_gnn.graph import Graph, local_graphs
 from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.model import Model

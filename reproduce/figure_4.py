@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from reproduce.markdown import paragraphs
 from reproduce.methods import NAMES, baseline_settings, se_gnn_settings
 from reproduce.paper import words
 from reproduce.store import Store
-from se_gnn.explain import EdgeInfo, NodeInfo
+from se_gnn.explain import EdgeInfo, Explanation, NodeInfo
 from se_gnn.plot.local_graphs import draw_local_graph
 from se_gnn.plot.local_view import LocalView
 from se_gnn.plot.style import class_style, neutral
@@ -60,7 +60,7 @@ def draw_case(case: dict[str, Any], path: Path) -> str:
     figure, axes = chart.panels(titles, columns=len(titles), width=2.8, height=3.1)
     for panel, view, points in zip(axes, views.values(), case["places"]):
         with neutral():
-            draw_local_graph(panel, view, np.array(points), mentioned)
+            draw_local_graph(panel, view, np.array(points), cast(Explanation, mentioned))
     for label in sorted(set(case["labels"])):
         style = class_style(label)
         axes[0].scatter([], [], color=style.color, marker=style.marker, label=mentioned.class_names[label])
@@ -69,7 +69,7 @@ def draw_case(case: dict[str, Any], path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Mentioned:
-    """What the pictures show: the case keeps no graph and no explanation."""
+    """What the pictures show of an explanation: the case keeps neither it nor the graph."""
 
     nodes: dict[int, NodeInfo]
     edges: dict[int, EdgeInfo]

@@ -20,6 +20,8 @@ VARIANTS: dict[str, dict[str, float]] = {
     "no-node": {"node_loss_weight": 0.0},
     "no-edge": {"edge_loss_weight": 0.0},
     "no-self-supervision": {"node_loss_weight": 0.0, "edge_loss_weight": 0.0},
+    "structural-identity": {"role_weight": 1.0},
+    "only-structural-identity": {"node_loss_weight": 0.0, "edge_loss_weight": 0.0, "role_weight": 1.0},
 }
 NAMES = {
     "": "SE-GNN",
@@ -27,6 +29,8 @@ NAMES = {
     "no-node": "\\N: no node loss",
     "no-edge": "\\E: no edge loss",
     "no-self-supervision": "\\S: no self-supervision",
+    "structural-identity": "with structural identity",
+    "only-structural-identity": "\\S, with structural identity",
 }
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from se_gnn.files import append_line, parse_json, read_file, replace_file, writing_to
+from se_gnn.files import parse_json, read_file, replace_file, writing_to
+from se_gnn.files.json_text import APPENDING
+from se_gnn.files.writing import write_all
 
 Row = dict[str, Any]
+BLOCK = 1 << 16
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -25,9 +30,23 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def append_row(path: Path, row: Row) -> None:
-    """Add a row; several processes may do so at the same time."""
+    """Add a row and wait until the disk has it; several processes may do so at the same time.
+
+    What a killed writer left behind the last line end is cut off first, and so is what could not be written whole.
+    """
     with writing_to(path.parent):
-        append_line(path, _line(row), durable=True)
+        descriptor = os.open(path, APPENDING, 0o666)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            end = _end_of_lines(descriptor)
+            try:
+                write_all(descriptor, _line(row))
+                os.fsync(descriptor)
+            except OSError:
+                os.ftruncate(descriptor, end)
+                raise
+        finally:
+            os.close(descriptor)
 
 
 def write_rows(path: Path, rows: Iterable[Row]) -> None:
@@ -42,3 +61,16 @@ def write_rows(path: Path, rows: Iterable[Row]) -> None:
 
 def _line(row: Row) -> bytes:
     return (json.dumps(row, allow_nan=False, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
+
+
+def _end_of_lines(descriptor: int) -> int:
+    """Position at which the last complete line ends; the rest is cut off."""
+    size = start = os.fstat(descriptor).st_size
+    end = 0
+    while start and not end:
+        stop, start = start, max(0, start - BLOCK)
+        end = os.pread(descriptor, stop - start, start).rfind(b"\n") + 1
+    end = start + end if end else 0
+    if end < size:
+        os.ftruncate(descriptor, end)
+    return end

@@ -21,8 +21,7 @@ from reproduce.job import Job
 from reproduce.measures.truth import some_nodes
 from reproduce.methods import asked
 from se_gnn.explain import explain
-from se_gnn.explain.pyg import SEGNNExplainer, SEGNNModule
-from se_gnn.explain.pyg_format import dense_features, directed
+from se_gnn.explain.pyg import SEGNNExplainer, SEGNNModule, dense_features, directed
 from se_gnn.graph import Graph, local_graphs
 from se_gnn.graph.arrays import IntArray
 from se_gnn.model import Model

@@ -18,8 +18,7 @@ from lab.metrics.roc_auc import BA_SHAPES_NODES, Explained
 from reproduce.job import Job
 from reproduce.methods import asked
 from se_gnn.explain import explain
-from se_gnn.explain.pyg import SEGNNExplainer, SEGNNModule
-from se_gnn.explain.pyg_format import dense_features, directed
+from se_gnn.explain.pyg import SEGNNExplainer, SEGNNModule, dense_features, directed
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
 from se_gnn.model import SEGNN, Model

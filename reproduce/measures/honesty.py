@@ -2,7 +2,9 @@
 
 Everything is measured on drawn tables (:mod:`lab.datasets.table_sets`) or on a data set by name, as given or with a
 share of the labels flipped. Drawn tables are judged on every node that the model neither learned from nor chose by; a
-data set on its test nodes, whose labels are never flipped. Shapes: N nodes, T judged nodes, L labeled nodes, C classes.
+data set on its test nodes. Accuracy is measured by the right classes, calibration by classes that are flipped as often
+as the labels: a model can know how often given labels are what it says, not which of them are right. Shapes: N nodes,
+T judged nodes, L labeled nodes, C classes.
 """
 
 from __future__ import annotations
@@ -77,7 +79,7 @@ def task(name: str, *, flipped: float, seed: int) -> Task:
         graph = load_dataset(name, seed=seed)
         truth, given, judged = graph.labels, graph.labels.copy(), graph.test
         draw = np.random.default_rng([seed, 8])
-        for nodes in (graph.train, graph.validation):
+        for nodes in (graph.train, graph.validation, graph.test):
             chosen = draw.choice(nodes, round(flipped * len(nodes)), replace=False)
             given[chosen] = (truth[chosen] + draw.integers(1, graph.num_classes, len(chosen))) % graph.num_classes
         graph = graph.replace(target=graph.classes.with_labels(given))

@@ -14,8 +14,7 @@ from torch_geometric.explain import GNNExplainer, fidelity, unfaithfulness
 
 from se_gnn.errors import InputError
 from se_gnn.explain import explain
-from se_gnn.explain.pyg import SEGNNExplainer, SEGNNModule
-from se_gnn.explain.pyg_format import dense_features, directed, mask_of_importance
+from se_gnn.explain.pyg import SEGNNExplainer, SEGNNModule, dense_features, directed, mask_of_importance
 from se_gnn.model import Model
 from strategies import changed, models, random_graph, rich_graph, seeds, small_settings, untrained
 
@@ -224,5 +223,6 @@ def test_importance_that_is_not_known_has_no_mask():
 def test_without_pyg_the_error_says_what_to_install(trained, monkeypatch):
     explanation = explain(trained, 12)[0]
     monkeypatch.setitem(sys.modules, "torch_geometric.explain", None)
+    monkeypatch.delitem(sys.modules, "se_gnn.explain.pyg")  # as in a process that has not used PyG
     with pytest.raises(InputError, match=r"pip install 'se-gnn\[data\]'"):
         explanation.to_pyg(trained.graph)

@@ -20,7 +20,6 @@ from se_gnn.explain import (
     explain,
     schema,
     shared_attributes,
-    shared_edge_attributes,
 )
 from se_gnn.explain.attributes import attributes_of, edge_info
 from se_gnn.explain.text import agreeing_facts, edge_in_words, edge_rule
@@ -263,9 +262,9 @@ def test_edges_share_attributes_of_their_ends_beside_what_they_carry(graph, meas
     compared = 0
     for edge, matched, similarity in zip(matches.edge_ids, matches.matched_ids, matches.similarity):
         if 0 not in (edge, matched) and 1 not in (edge, matched):  # these two join the same nodes
-            found = shared_edge_attributes(trained, graph.edges.ends[edge], graph.edges.ends[matched])
+            found = shared_attributes(trained, graph.edges.ends[edge], graph.edges.ends[matched])
             assert found.similarity == pytest.approx(float(similarity), abs=1e-5)
             compared += 1
     assert compared
     with pytest.raises(InputError, match="2 edges join 'a' and 'b'"):
-        shared_edge_attributes(trained, graph.edges.ends[0], graph.edges.ends[4])
+        shared_attributes(trained, graph.edges.ends[0], graph.edges.ends[4])

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from se_gnn.errors import InputError
-from se_gnn.explain import explain, shared_attributes, shared_edge_attributes
+from se_gnn.explain import explain, shared_attributes
 from se_gnn.graph import Graph
 from se_gnn.graph.columns import CategoryColumn, NumberColumn, TextColumn
 from se_gnn.similarity import measure_named
@@ -190,7 +190,7 @@ def test_matched_edges_share_attributes_of_their_ends():
     trained = untrained(with_features(random_graph(1), bag_of_words()), small_settings())
     edges, dense = trained.graph.edges.ends, trained.graph.features.toarray()
     for edge, matched in [(edges[0], edges[5]), (edges[0], edges[1]), (edges[2], edges[2])]:
-        found = shared_edge_attributes(trained, edge, matched, top=100)
+        found = shared_attributes(trained, edge, matched, top=100)
         both = (dense[edge].any(axis=0)) & (dense[matched].any(axis=0))
         assert {a.name for a in found.attributes} == {f"attribute {j}" for j in np.flatnonzero(both)}
         for attribute in found.attributes:

@@ -12,7 +12,7 @@ from safetensors.numpy import save
 
 from se_gnn.errors import InputError
 from se_gnn.files import parse_json, read_file
-from se_gnn.files.tensors import load_sealed, load_tensors, read_header, sealed_tensors
+from se_gnn.files.tensors import load_sealed, load_tensors, sealed_tensors
 
 
 def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
@@ -78,7 +78,7 @@ def test_deep_json_in_another_encoding_is_refused(tmp_path):
 def test_a_header_that_does_not_fit_is_refused(tmp_path, entry):
     header = json.dumps({"a": entry}).encode()
     with pytest.raises(InputError, match="cannot be read"):
-        read_header(len(header).to_bytes(8, "little") + header + bytes(8), tmp_path)
+        load_tensors(len(header).to_bytes(8, "little") + header + bytes(8), tmp_path)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

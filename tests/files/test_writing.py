@@ -10,7 +10,7 @@ import pytest
 
 from se_gnn.errors import InputError
 from se_gnn.explain.tables import write_json_lines
-from se_gnn.files import append_line, read_json_lines, replace_file, replacing, writing_to
+from se_gnn.files import replace_file, replacing, writing_to
 from se_gnn.files.writing import PREFIX, _prefix
 
 
@@ -82,13 +82,6 @@ def test_the_permissions_of_a_file_are_kept(tmp_path):
     (tmp_path / "secret").chmod(0o600)
     replace_file(tmp_path / "secret", b"new")
     assert stat.S_IMODE((tmp_path / "secret").stat().st_mode) == 0o600
-
-
-def test_a_line_that_was_cut_short_goes_before_the_next_is_written(tmp_path):
-    path = tmp_path / "rows.jsonl"
-    path.write_bytes(b'{"a": 1}\n' + b'{"b": ' + b"9" * 100_000)
-    append_line(path, b'{"c": 3}\n', durable=True)
-    assert read_json_lines(path) == [{"a": 1}, {"c": 3}]
 
 
 def test_an_explanation_that_fails_leaves_the_old_lines(tmp_path):

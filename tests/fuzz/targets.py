@@ -17,12 +17,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import load as load_torch
 
 from fuzz.mutations import NASTY, json_text, spoil_bytes, spoil_npy, spoil_tensors, spoil_value
 from se_gnn.errors import InputError
 from se_gnn.files import sha256
-from se_gnn.files.tensors import read_header, sealed_tensors
+from se_gnn.files.tensors import load_sealed, sealed_tensors
 from se_gnn.graph import Graph
 from se_gnn.graph.storage import HEADER, array_file, graph_files, load_graph, save_graph
 from se_gnn.model import SEGNN, Model, RunFacts
@@ -108,8 +107,7 @@ def spoil_model(files: Files, draw: random.Random) -> Files:
 def spoil_checkpoint(files: Files, draw: random.Random) -> Files:
     """A checkpoint with other state or history, sealed again."""
     content = files[checkpoint.NAME]
-    about = {name: text for name, text in read_header(content, Path()).about.items() if name != "sha256"}
-    tensors = load_torch(content)
+    tensors, about = load_sealed(content, Path())
     if draw.random() < 0.5:
         key = draw.choice(list(about))
         if key == "history" and draw.random() < 0.8:

@@ -13,6 +13,7 @@ from labels.conftest import block_graph, block_model
 from se_gnn.graph import Graph
 from se_gnn.labels import Memory, audit, certify
 from se_gnn.labels.novelty import novelty, novelty_of_all
+from se_gnn.number_format import percent
 from se_gnn.report import report_html
 from se_gnn.report.charts import certified_chart
 from se_gnn.report.labeled_memory import _looked_at, labeled_memory
@@ -20,15 +21,17 @@ from se_gnn.report.labeled_memory import _looked_at, labeled_memory
 
 @pytest.fixture(scope="module")
 def found(hub):
-    return labeled_memory(hub, hub.predict(), novelty_of_all(hub))
+    return labeled_memory(hub, novelty_of_all(hub))
 
 
-def test_shares_are_those_of_the_certificates_of_all_nodes(hub, found):
-    certified = certify(hub)
-    assert found.num_certified == hub.graph.num_nodes
-    for share in found.shares:
-        assert share.removed == certified.removal.share_certified(share.count)
-        assert share.relabeled == certified.relabeling.share_certified(share.count)
+def test_shares_are_those_of_the_certificates_of_all_nodes(hub):
+    certified, page = certify(hub), report_html(hub, nodes=[0], k=1)
+    section = re.search(r'<details class="fold" id="certificates".*?</details>', page, flags=re.S).group()
+    assert f"The share of {hub.graph.num_nodes} predictions" in section
+    for count in certified.counts:
+        shares = (sets.share_certified(count) for sets in (certified.removal, certified.relabeling))
+        cells = "".join(f"<td>{percent(share)}</td>" for share in shares)
+        assert f'<tr><th scope="row">{count}</th>{cells}</tr>' in section
 
 
 def test_labeled_nodes_with_findings_come_first_and_each_is_one_of_the_audit(hub, found):
@@ -58,15 +61,16 @@ def test_the_page_has_the_section_and_tells_of_edits(hub):
 
 def test_nodes_without_an_answer_come_with_their_closest_case_the_strangest_first():
     trained = block_model(block_graph())
-    found, scored = labeled_memory(trained, trained.predict(), novelty_of_all(trained)).strangers, novelty(trained)
-    assert found.count == scored.abstains.sum() > 0
-    scores = [one.score for one in found.first]
-    assert scores == sorted(scored.score[scored.abstains], reverse=True)[: len(scores)]
-    assert all(one.closest in trained.graph.train for one in found.first)
+    scored = novelty(trained)
+    found = labeled_memory(trained, novelty_of_all(trained)).strangers
+    assert len(found) == scored.abstains.sum() > 0
+    assert scored.score[found].tolist() == sorted(scored.score[scored.abstains], reverse=True)
     page = report_html(trained, nodes=[0], k=1)
     section = re.search(r'<details class="fold" id="strangers".*?</details>', page, flags=re.S).group()
-    assert f"{found.count} of 400 are too different from everything known" in section
-    assert section.count("<tr>") == 1 + len(found.first)
+    assert f"{len(found)} of 400 are too different from everything known" in section
+    rows = re.findall(r'<tr><th scope="row">.*?(\d+)</bdi>.*?<td class="text".*?(\d+)</bdi>', section)
+    closest = trained.predict().cases[:, 0]
+    assert rows == [(str(node), str(closest[node])) for node in found[:12]]
 
 
 def test_a_node_without_an_answer_has_none_anywhere_on_the_page():
@@ -85,7 +89,6 @@ def test_a_node_without_an_answer_has_none_anywhere_on_the_page():
 
 def test_a_graph_too_large_to_judge_says_nothing_of_strangers(hub, monkeypatch):
     monkeypatch.setattr("se_gnn.labels.novelty.MOST_PAIRS", 10)
-    assert labeled_memory(hub, hub.predict(), novelty_of_all(hub)).strangers is None
     assert 'id="strangers"' not in report_html(hub, nodes=[0], k=1)
 
 

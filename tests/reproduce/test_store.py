@@ -110,3 +110,10 @@ def test_results_of_the_authors_settings_are_current():
     store = Store()
     for dataset in ("citeseer", "pubmed"):
         assert len(store.of(preset_on(dataset, "authors"))) == 5
+
+
+def test_a_line_that_was_cut_short_goes_before_the_next_is_written(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'{"a": 1}\n' + b'{"b": ' + b"9" * 100_000)
+    append_row(path, {"c": 3})
+    assert read_rows(path) == [{"a": 1}, {"c": 3}]

@@ -128,19 +128,18 @@ def test_a_matched_edge_is_the_most_similar_one_of_its_role_and_type(seed, devic
     vectors = torch.nn.functional.normalize(points[ends].mean(dim=1) + terms, dim=1)
     cosines = (vectors @ vectors.T).numpy()  # of all edges with each other, [E, E]
     for t in range(len(sides.queries.local)):
-        rows = matching.rows(t)
-        assert matching.edge_ids[rows].tolist() == sides.queries.local.row(t).tolist()
+        (values, every), edges = matching.of(t), sides.queries.local.row(t).tolist()
         parts = sides.queries.local.parts[sides.queries.local.ptr[t] : sides.queries.local.ptr[t + 1]]
         for i in range(len(sides.cases.local)):
             own = slice(sides.cases.local.ptr[i], sides.cases.local.ptr[i + 1])
             theirs = dict(zip(sides.cases.local.edge_ids[own].tolist(), sides.cases.local.parts[own].tolist()))
-            for row, part, matched in zip(rows, parts.tolist(), matching.matched(rows, i).tolist()):
-                allowed = [edge for edge, own_part in theirs.items() if own_part == part]
+            for edge, part, matched, value in zip(edges, parts.tolist(), every[:, i].tolist(), values[:, i].tolist()):
+                allowed = [other for other, own_part in theirs.items() if own_part == part]
                 assert (matched in allowed) if allowed else matched < 0
                 if allowed:
-                    best = cosines[matching.edge_ids[row], allowed].max()
-                    assert cosines[matching.edge_ids[row], matched] == pytest.approx(best, abs=1e-5)
-                    assert float(matching.similarity[row, i]) == pytest.approx(best, abs=1e-5)
+                    best = cosines[edge, allowed].max()
+                    assert cosines[edge, matched] == pytest.approx(best, abs=1e-5)
+                    assert value == pytest.approx(best, abs=1e-5)
 
 
 @pytest.mark.parametrize("measure", ["cosine", "distance"])

@@ -149,7 +149,7 @@ def test_a_comparison_that_reads_some_rows_of_a_file_has_the_same_bits(direction
         mapped.compare_with_matches(sides.queries, sides.cases)[1:2],
         sides.at(h).compare_with_matches(sides.queries, sides.cases)[1:2],
     ):
-        np.testing.assert_array_equal(one.edge_ids, other.edge_ids)
+        np.testing.assert_array_equal(one.rows, other.rows)
         np.testing.assert_array_equal(one.matched_ids, other.matched_ids)
 
 

@@ -17,7 +17,14 @@ from se_gnn.model.folder import load_model, save_model
 from se_gnn.settings import Settings
 from se_gnn.settings.presets import RECIPES
 from se_gnn.training import fit
-from se_gnn.training.portfolio import chosen_recipe, member_seed, offered_recipes, with_members
+from se_gnn.training.portfolio import (
+    chosen_recipe,
+    member_seed,
+    offered_recipes,
+    standard_error,
+    with_members,
+    worth_more_epochs,
+)
 from strategies import random_graph
 
 
@@ -74,7 +81,7 @@ def test_recipe_is_the_best_on_validation_nodes(trained):
     first = trained.facts.runs[: len(RECIPES)]
     best = first[0]
     for run in first[1:]:
-        error = np.sqrt(best.val_accuracy * (1 - best.val_accuracy) / len(trained.graph.validation))
+        error = standard_error(best.val_accuracy, "accuracy", len(trained.graph.validation))
         best = run if run.val_accuracy > best.val_accuracy + error / 2 else best
     assert trained.settings.decisions[1].what == f"recipe {best.name!r}"
     assert [run.name for run in trained.facts.runs[len(RECIPES) :]] == [
@@ -83,11 +90,19 @@ def test_recipe_is_the_best_on_validation_nodes(trained):
     ]
 
 
-def test_of_recipes_that_are_always_right_the_loss_decides_and_of_others_only_a_clear_lead():
-    assert chosen_recipe([(1.0, -0.3), (1.0, -0.1), (0.9, -0.05)], "accuracy", 70) == 1
-    nearly = [(0.9, -0.3), (0.91, -0.1), (0.93, -0.2)]
+def test_of_recipes_that_are_always_right_the_first_is_chosen_and_otherwise_only_a_clear_lead_counts():
+    assert chosen_recipe([0.9, 1.0, 1.0], "accuracy", 70) == 1
+    assert chosen_recipe([0.995, 1.0, 1.0], "accuracy", 70) == 0
+    nearly = [0.9, 0.91, 0.93]
     assert chosen_recipe(nearly[:2], "accuracy", 70) == 0
     assert chosen_recipe(nearly, "accuracy", 70) == 2
+    assert chosen_recipe([-0.5, -0.49, -0.6], "loss", 70) == 1
+
+
+def test_recipes_that_cannot_be_chosen_any_more_are_given_up():
+    assert worth_more_epochs([0.9, 1.0, 1.0, 1.0], "accuracy", 70) == {0, 1}
+    assert worth_more_epochs([1.0, 0.9, 1.0], "accuracy", 70) == {0}
+    assert worth_more_epochs([-0.5, -0.49, -0.9], "loss", 70) == {0, 1}
 
 
 def test_at_least_three_answers_in_as_many_as_were_seen_are_held_in_reserve(trained, graph):

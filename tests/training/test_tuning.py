@@ -68,7 +68,7 @@ def test_the_first_trials_are_the_recipes_as_they_are_and_run_to_the_end(tmp_pat
     [
         ([0.80, 0.81, 0.79], 0),  # not better by half a standard error
         ([0.80, 0.95, 0.96], 1),
-        ([0.80, 1.0, 1.0], 2),  # both always right: the lower loss
+        ([0.80, 1.0, 1.0], 1),  # both always right: the first
     ],
 )
 def test_a_later_trial_must_be_clearly_better(tmp_path, figures, best):

@@ -11,7 +11,7 @@ from torch_geometric.explain import ExplainerAlgorithm, Explanation
 
 from se_gnn.cases.explainer import CaseExplainer
 from se_gnn.errors import InputError
-from se_gnn.explain.pyg_format import mask_of_importance
+from se_gnn.explain.pyg import mask_of_importance
 from se_gnn.graph.arrays import IntArray
 
 

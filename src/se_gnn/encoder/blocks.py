@@ -24,7 +24,7 @@ from torch import Tensor
 
 from se_gnn.compiled_code import compiled
 from se_gnn.deterministic.vectors import WIDTH, ZEROS, Loop, Matrix, constant, generated
-from se_gnn.encoder.columns import mean_weight, own_edge_columns, own_edges_of, relative_weights
+from se_gnn.encoder.columns import mean_weight, own_edge_columns, own_edges, relative_weights
 from se_gnn.encoder.encoder import Network, ResidualLayers
 from se_gnn.encoder.ensemble import Ensemble
 from se_gnn.encoder.inputs import MEANS, scaled_attributes
@@ -122,7 +122,7 @@ class _Member:
         for low, rows in graph.nodes.features.blocks(most):
             dense = rows.toarray() if sp.issparse(rows) else rows
             if own_edge_columns(graph, encoder.settings):
-                dense = np.concatenate([dense, own_edges_of(graph, np.arange(low, low + len(dense)))], axis=1)
+                dense = np.concatenate([dense, own_edges(graph, np.arange(low, low + len(dense)))], axis=1)
             scaled = torch.from_numpy(np.asarray(scaled_attributes(dense.astype(np.float32), scaling), np.float32))
             self._put(self.own, low, encoder.later_layers(encoder.first_layer(scaled)))
 

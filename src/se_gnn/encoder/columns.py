@@ -35,7 +35,7 @@ MOST_FEATURES = 256  # whose means are read unless they are asked for
 
 def encoder_features(graph: Graph, settings: EncoderSettings) -> Features:
     """The attributes X, and beside them what a node reads of its own edges and of its neighbors, [N, F + S]."""
-    parts = [own_edges(graph)] if own_edge_columns(graph, settings) else []
+    parts = [own_edges(graph, np.arange(graph.num_nodes))] if own_edge_columns(graph, settings) else []
     if settings.read_neighbors or settings.read_values:
         parts.append(Neighborhood(graph, settings).columns())
     if not parts:
@@ -82,26 +82,8 @@ def own_edge_columns(graph: Graph, settings: EncoderSettings) -> tuple[EdgeColum
     return tuple(found)
 
 
-def own_edges(graph: Graph) -> FloatArray:
-    """The values of those columns, [N, S]."""
-    values = graph.edge_values
-    assert values is not None
-    u, v = graph.edges.ends[:, 0], graph.edges.ends[:, 1]
-    if values.direction is None:
-        every = np.arange(graph.num_edges)
-        sides = [(np.concatenate([every, every]), np.concatenate([u, v]))]
-    else:
-        leading, back = np.flatnonzero(values.direction >= 0), np.flatnonzero(values.direction <= 0)
-        sides = [
-            (np.concatenate([leading, back]), np.concatenate([ends[leading], others[back]]))
-            for ends, others in ((u, v), (v, u))
-        ]
-    unit = 1.0 if values.weight is None else mean_weight(values.weight)
-    return np.concatenate([_side(values, graph.num_nodes, *side, unit) for side in sides], axis=1)
-
-
-def own_edges_of(graph: Graph, nodes: IntArray) -> FloatArray:
-    """The values of those columns for some nodes, ascending, of any graph; up to rounding those of all nodes."""
+def own_edges(graph: Graph, nodes: IntArray) -> FloatArray:
+    """The values of those columns for some nodes, ascending, of a graph in memory or mapped, [n, S]."""
     assert graph.edge_values is not None
     ptr, others, ids = graph.neighbors().rows(nodes)
     owners, values = np.repeat(np.arange(len(nodes)), np.diff(ptr)), graph.edge_values.take(ids)

@@ -1,6 +1,6 @@
 """Explanations: the votes behind a prediction, the matched edges behind a vote, as plain data."""
 
-from se_gnn.explain.effects import SharedEdgeAttributes, shared_attributes, shared_edge_attributes
+from se_gnn.explain.effects import shared_attributes
 from se_gnn.explain.explainer import Comparison, Explanations, compare_settings, explain
 from se_gnn.explain.explanation import (
     CRUCIAL_EDGES,
@@ -42,11 +42,9 @@ __all__ = [
     "RankRows",
     "SharedAttribute",
     "SharedAttributes",
-    "SharedEdgeAttributes",
     "Value",
     "compare_settings",
     "explain",
     "schema",
     "shared_attributes",
-    "shared_edge_attributes",
 ]

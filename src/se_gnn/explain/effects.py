@@ -9,7 +9,6 @@ Shapes: S shared attributes, U nodes (2, or up to 4 for two edges), F features, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
@@ -18,14 +17,14 @@ from torch import Tensor
 
 from se_gnn.encoder import Change, row_factors
 from se_gnn.errors import InputError
-from se_gnn.explain.attributes import Attribute, attributes_of
+from se_gnn.explain.attributes import attributes_of
 from se_gnn.explain.explanation import SharedAttribute, SharedAttributes
-from se_gnn.graph.arrays import FloatArray, IntArray, dense
+from se_gnn.graph.arrays import BoolArray, FloatArray, IntArray, dense
 from se_gnn.model import Model
 from se_gnn.similarity import measure_named
 
 TakenFrom = Literal["one", "both"]
-EdgeTerms = tuple[Tensor | None, Tensor | None]  # what two edges add to the mean of their ends, [D] each
+Thing = tuple[tuple[int, ...], Tensor | None]  # a node, or the ends of an edge and what it adds to their mean, [D]
 
 NOTE = (
     "Each effect is exact: the attribute is removed from {whom}, everything else stays as it is, and their similarity "
@@ -42,25 +41,16 @@ TO_EITHER = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SharedEdgeAttributes:
-    """The attributes that two matched edges share, as :class:`SharedAttributes` has them of nodes.
-
-    The value of an edge is the mean of the values of its two ends, as its representation is, Eq. (3).
-    """
-
-    edge: tuple[int, int]
-    matched: tuple[int, int]
-    similarity: float
-    attributes: tuple[SharedAttribute, ...]
-    num_shared: int
-    note: str
-
-
+@torch.no_grad()
 def shared_attributes(
-    trained: Model, target: int, neighbor: int, top: int = 10, *, taken_from: TakenFrom = "one"
+    trained: Model,
+    target: int | Sequence[int] | IntArray,
+    neighbor: int | Sequence[int] | IntArray,
+    top: int = 10,
+    *,
+    taken_from: TakenFrom = "one",
 ) -> SharedAttributes:
-    r"""Which attributes make two nodes similar.
+    r"""Which attributes make two nodes similar, or two edges.
 
     The effect of attribute j is :math:`s^n(v_t, v_l) - s^n_{-j}(v_t, v_l)`, where the embedding of one of the two nodes
     is computed without it; the mean of the two ways counts. An attribute that counts something (a word, a category) is
@@ -69,93 +59,55 @@ def shared_attributes(
     Under ``taken_from="both"`` both embeddings are computed without it. Where ``measure`` is ``distance`` that says
     little: what is alike in both adds nothing to a distance.
 
+    The value of an edge is the mean of the values of its ends, as its representation is, Eq. (3), and an attribute is
+    taken from both ends. If the model reads what edges carry, that stays as it is; then no other edge may have the same
+    two ends.
+
     Args:
         trained: the model and its graph.
-        target: id of the one node.
-        neighbor: id of the other.
+        target: id of the one node, or of the two ends of an edge.
+        neighbor: id of the other, or of the ends of an edge.
         top: how many attributes are listed.
         taken_from: ``one`` node at a time, or ``both`` together.
     """
-    _check(trained.graph.num_nodes, target=[target], neighbor=[neighbor])
-    if target == neighbor:
+    things = _thing(trained, "target", target), _thing(trained, "neighbor", neighbor)
+    (ours, _), (theirs, _) = things
+    nodes = len(ours) == len(theirs) == 1
+    if nodes and ours == theirs:
         raise InputError(f"target and neighbor must be two nodes, got {target} twice")
-    found = _compared(trained, [target], [neighbor], top, taken_from)
-    return SharedAttributes(int(target), int(neighbor), *found, _note(trained, "nodes", taken_from))
-
-
-def shared_edge_attributes(
-    trained: Model,
-    edge: Sequence[int],
-    matched: Sequence[int],
-    top: int = 10,
-    *,
-    taken_from: TakenFrom = "one",
-) -> SharedEdgeAttributes:
-    """Which attributes of their ends make two matched edges similar: each is taken from both ends of an edge.
-
-    If the model reads what edges carry, that is part of the two edges and stays as it is. Then no other edge may have
-    the same two ends.
-    """
-    for name, ends in (("edge", edge), ("matched", matched)):
-        if len(ends) != 2:
-            raise InputError(f"{name} must name two nodes, got {len(ends)}")
-    _check(trained.graph.num_nodes, edge=edge, matched=matched)
-    terms = (_edge_term(trained, edge), _edge_term(trained, matched))
-    found = _compared(trained, edge, matched, top, taken_from, terms)
-    ours, theirs = (int(edge[0]), int(edge[1])), (int(matched[0]), int(matched[1]))
-    return SharedEdgeAttributes(ours, theirs, *found, _note(trained, "edges", taken_from))
-
-
-@torch.no_grad()
-def _compared(
-    trained: Model,
-    ours: Sequence[int],
-    theirs: Sequence[int],
-    top: int,
-    taken_from: TakenFrom,
-    terms: EdgeTerms = (None, None),
-) -> tuple[float, tuple[SharedAttribute, ...], int]:
-    """The similarity of two nodes or edges, the attributes of largest effect on it, and how many are shared."""
     if top < 0:
         raise InputError(f"top must be at least 0, got {top}")
     if taken_from not in get_args(TakenFrom):
         raise InputError(f"taken_from must be one or both, got {taken_from!r}")
     known = attributes_of(trained.graph, trained.settings.encoder)
-    our_values, their_values = (_rows(trained, group).mean(axis=0) for group in (ours, theirs))  # [F]
-    shared = known.shared(our_values, their_values)
-    groups = [one.features for one in shared]
+    rows = [_rows(trained, ends).mean(axis=0) for ends in (ours, theirs)]  # [F] each
+    shared = known.shared(*rows)
     ways = [{*ours, *theirs}] if taken_from == "both" else [{*ours}, {*theirs}]
-    each = [_effects(trained, list(ours), list(theirs), groups, known.without, way, terms) for way in ways]
-    largest = _largest(shared, np.mean(each, axis=0), (our_values, their_values), top)
-    return _similarity(trained, ours, theirs, terms), largest, len(shared)
-
-
-def _largest(
-    shared: Sequence[Attribute], effects: FloatArray, rows: Sequence[FloatArray] | FloatArray, top: int
-) -> tuple[SharedAttribute, ...]:
-    """The attributes of largest effect, with the values that two rows [F] have of each."""
+    groups = [one.features for one in shared]
+    effects = np.mean([_effects(trained, things, groups, known.without, way) for way in ways], axis=0)
     found = []
     for i in np.argsort(-effects, kind="stable")[:top].tolist():
-        ours, theirs = (shared[i].show(row[list(shared[i].features)]) for row in rows)
-        found.append(SharedAttribute(shared[i].name, ours, theirs, float(effects[i])))
-    return tuple(found)
+        value, other_value = (shared[i].show(row[list(shared[i].features)]) for row in rows)
+        found.append(SharedAttribute(shared[i].name, value, other_value, float(effects[i])))
+    mine, other = (_vector(trained, trained.embeddings[list(ends)], term)[None] for ends, term in things)
+    similarity = float(measure_named(trained.settings.similarity.measure).all_pairs(mine, other))
+    note = _note(known.counts, "nodes" if nodes else "edges", taken_from)
+    node, beside = (ours[0], theirs[0]) if nodes else (ours, theirs)
+    return SharedAttributes(node, beside, similarity, tuple(found), len(shared), note)
 
 
 def _effects(
     trained: Model,
-    ours: list[int],
-    theirs: list[int],
+    things: tuple[Thing, Thing],
     groups: list[tuple[int, ...]],
     without: FloatArray,
     losing: set[int],
-    terms: EdgeTerms,
 ) -> FloatArray:
     """Similarity that is lost when each group of features is taken from the nodes that are ``losing`` it, [S]."""
-    nodes = sorted({*ours, *theirs})
+    nodes = sorted({node for ends, _ in things for node in ends})
     change = _change(trained, nodes, groups, without, losing)
     h = trained.embedded.effects.without(trained.embedded.steps, change)
-    places = ([nodes.index(node) for node in group] for group in (ours, theirs))
-    mine, other = (_vector(trained, h[rows], term) for rows, term in zip(places, terms))
+    mine, other = (_vector(trained, h[[nodes.index(node) for node in ends]], term) for ends, term in things)
     similarity = measure_named(trained.settings.similarity.measure).aligned(mine, other).cpu().numpy()
     effects: FloatArray = similarity[0] - similarity[1:]
     return effects
@@ -183,13 +135,6 @@ def _change(
     return Change(*(torch.from_numpy(array).to(device) for array in arrays))
 
 
-def _similarity(trained: Model, ours: Sequence[int], theirs: Sequence[int], terms: EdgeTerms) -> float:
-    """Eq. (2), of nodes or of edges."""
-    groups = zip((ours, theirs), terms)
-    mine, other = (_vector(trained, trained.embeddings[list(group)], term)[None] for group, term in groups)
-    return float(measure_named(trained.settings.similarity.measure).all_pairs(mine, other))
-
-
 def _vector(trained: Model, h: Tensor, term: Tensor | None) -> Tensor:
     """A node, or an edge of two ends, Eq. (3), with what the edge adds where it carries something; [U, ..., D]."""
     if term is None:
@@ -197,34 +142,31 @@ def _vector(trained: Model, h: Tensor, term: Tensor | None) -> Tensor:
     return measure_named(trained.settings.similarity.measure).points(h).mean(dim=0) + term
 
 
-@torch.no_grad()
-def _edge_term(trained: Model, ends: Sequence[int]) -> Tensor | None:
-    """W a of the edge between two nodes, [D]; None where the model reads nothing of it, or there is no such edge."""
-    graph, terms = trained.graph, trained.encoder.edge_terms(trained.graph)
+def _thing(trained: Model, name: str, given: int | Sequence[int] | IntArray) -> Thing:
+    """A node; or the ends of an edge and W a, if the model reads something of it and there is such an edge."""
+    graph, ends = trained.graph, tuple(np.atleast_1d(given).tolist())
+    for one in ends:
+        if not 0 <= one < graph.num_nodes:
+            raise InputError(f"{name} must be between 0 and {graph.num_nodes - 1}, got {one}")
+    if len(ends) not in (1, 2):
+        raise InputError(f"{name} must be a node or the two ends of an edge, got {len(ends)} nodes")
+    terms = None if len(ends) == 1 else trained.encoder.edge_terms(graph)
     if terms is None:
-        return None
+        return ends, None
     ids = np.flatnonzero((graph.edges.ends == sorted(ends)).all(axis=1))
     if len(ids) > 1:
         raise InputError(
             f"the two ends must identify an edge, but {len(ids)} edges with attributes of their own join "
             f"{graph.node_names[ends[0]]!r} and {graph.node_names[ends[1]]!r}"
         )
-    return terms(torch.from_numpy(ids).to(trained.encoder.device))[0] if len(ids) else None
+    return ends, terms(torch.from_numpy(ids).to(trained.encoder.device))[0] if len(ids) else None
 
 
-def _rows(trained: Model, nodes: Sequence[int] | IntArray) -> FloatArray:
+def _rows(trained: Model, nodes: Sequence[int]) -> FloatArray:
     """What the encoder reads of some nodes."""
     return dense(trained.embedded.read_features[list(nodes)])
 
 
-def _note(trained: Model, things: str, taken_from: TakenFrom) -> str:
-    counts = attributes_of(trained.graph, trained.settings.encoder).counts
+def _note(counts: BoolArray, things: str, taken_from: TakenFrom) -> str:
     taken = TO_ZERO if counts.all() else TO_EITHER if counts.any() else TO_MEAN
     return NOTE.format(whom=WHOM[taken_from].format(things=things), lost=LOST[taken_from], taken=taken)
-
-
-def _check(size: int, **given: Sequence[int]) -> None:
-    for name, ids in given.items():
-        for one in ids:
-            if not 0 <= one < size:
-                raise InputError(f"{name} must be between 0 and {size - 1}, got {one}")

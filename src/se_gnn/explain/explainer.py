@@ -51,7 +51,7 @@ from se_gnn.ranking import (
     without_each,
 )
 from se_gnn.settings import Resolved
-from se_gnn.similarity import EdgeMatching, Items, Matches, Similarities, Similarity, who_votes
+from se_gnn.similarity import Items, Matches, Similarities, Similarity, who_votes
 
 ROWS_AT_A_TIME = 256  # of a batch, whose removals are searched together
 Figures = tuple[int, float, float, float, float, Sequence[float]]  # case, weight, similarities, without
@@ -110,7 +110,7 @@ class Comparison:
     trained: Model
     queries: Items
     similarities: Similarities  # [T, L]
-    matching: EdgeMatching
+    matching: Matches
 
     @classmethod
     @torch.no_grad()
@@ -137,7 +137,7 @@ class Comparison:
         asked, cases = what_if or WhatIf(), self.trained.cases
         settings = asked.settings(self.trained.settings, cases.nodes)
         ranking = asked.rank(self.similarities, self.queries, cases, self.trained.settings).cpu()
-        matches = Matches.of_table(self.matching, who_votes(ranking.nearest.first(ranking.num_nearest)))
+        matches = self.matching.among(who_votes(ranking.nearest.first(ranking.num_nearest)))
         return Explanations(self.trained, settings, self.queries, ranking, matches, k, attributes)
 
 
@@ -210,6 +210,11 @@ class Explanations(Sequence[Explanation]):
         if values is None or values.direction is None:
             return None
         return edge_roles(self.graph, self.local, self.settings.similarity.hops).astype(np.int64)
+
+    @property
+    def parts(self) -> Sequence[tuple[IntArray, Explanations]]:
+        """Batches that were each compared under one set of embeddings, and which of the nodes each is of."""
+        return [(np.arange(len(self)), self)]
 
     def __len__(self) -> int:
         return len(self.ranking)
@@ -369,20 +374,20 @@ class ExplanationsInViews(Explanations):
     """Explanations of nodes that were compared under several embeddings: labeled ones with their own value hidden."""
 
     def __init__(self, parts: Sequence[tuple[IntArray, Explanations]]) -> None:
-        first = parts[0][1]
-        self.trained, self.settings, self.parts = first.trained, first.settings, [one for _, one in parts]
-        count = sum(len(rows) for rows, _ in parts)
-        self.place: list[tuple[int, int]] = [(0, 0)] * count
-        for number, (rows, _) in enumerate(parts):
-            for at, row in enumerate(rows.tolist()):
-                self.place[row] = number, at
+        self.trained, self.settings, self._parts = parts[0][1].trained, parts[0][1].settings, parts
+        self._place = {row: (part, at) for rows, part in parts for at, row in enumerate(rows.tolist())}
+
+    @property
+    def parts(self) -> Sequence[tuple[IntArray, Explanations]]:
+        """Batches that were each compared under one set of embeddings, and which of the nodes each is of."""
+        return self._parts
 
     def __len__(self) -> int:
-        return len(self.place)
+        return len(self._place)
 
     def _cut(self, i: int) -> Explanation:
-        part, at = self.place[i]
-        return self.parts[part]._cut(at)
+        part, at = self._place[i]
+        return part[at]
 
     def to_pandas(self) -> Any:
         """A ``pandas.DataFrame`` with a row for each vote; needs `pip install 'se-gnn[interop]'`."""

@@ -136,14 +136,14 @@ class SharedAttribute:
 
 @dataclass(frozen=True, slots=True)
 class SharedAttributes:
-    """The attributes that two nodes share, largest effect first.
+    """The attributes that two nodes share, or two edges (named by their ends), largest effect first.
 
-    ``similarity`` is their node similarity, Eq. (2); ``num_shared`` counts all shared attributes, also those that are
-    not listed; ``note`` says how exact this is.
+    ``similarity`` is that of Eq. (2); ``num_shared`` counts all shared attributes, also those that are not listed;
+    ``note`` says how exact this is.
     """
 
-    node: int
-    other: int
+    node: int | tuple[int, ...]
+    other: int | tuple[int, ...]
     similarity: float
     attributes: tuple[SharedAttribute, ...]
     num_shared: int
@@ -314,7 +314,6 @@ class Explanation:
         query: the node in question.
         answer: what is predicted.
         votes: the K most similar cases, nearest first.
-        rest: weight of cases that vote and are not listed.
         reserve: share of the vote that no case has: it is spread evenly over the classes.
         ranks: the first cases in order, enough to recount a stated removal.
         removal: the fewest cases whose removal changes the prediction; None: no removal does.
@@ -332,7 +331,6 @@ class Explanation:
     query: NodeInfo
     answer: ClassAnswer | NumberAnswer
     votes: tuple[CaseVote, ...]
-    rest: float = 0.0
     reserve: float = 0.0
     ranks: RankRows
     removal: Change | None = None
@@ -544,7 +542,7 @@ class Explanation:
         ``edge_mask`` is the share of the edges of the local graph that an edge is at least as important as: 1 for the
         most important one, 0 outside. ``features=False`` leaves out ``x``, which is dense there.
         """
-        from se_gnn.explain.pyg_format import to_pyg
+        from se_gnn.explain.pyg import to_pyg
 
         return to_pyg(self, graph, features=features)
 

@@ -18,7 +18,7 @@ from se_gnn.explain.explanation import (
     Explanation,
     NumberAnswer,
 )
-from se_gnn.explain.text import contrast_edges, contrast_values, contrast_words, difference, side_by_side
+from se_gnn.explain.text import contrast_edges, contrast_values, contrast_words, difference, rows_beside
 from se_gnn.number_format import number, number_text
 
 MATCHED_EDGES = 8
@@ -146,9 +146,8 @@ def _contrast(explanation: Explanation, found: Contrast) -> Section:
 
 def _rows(explanation: Explanation) -> Iterator[Section]:
     """The rows of the node and of the most similar case as their table has them, equal and close values first."""
-    closest = explanation.nodes[explanation.votes[0].node]
-    values = side_by_side(explanation.query, [closest])
-    if not values.rows or not closest.values:
+    values = rows_beside(explanation, explanation.votes[:1])
+    if not values.rows or not explanation.nodes[explanation.votes[0].node].values:
         return
     rows = sorted(values.rows, key=lambda row: list(MARKS).index(row.alike[0]))
     equal, close = (sum(row.alike[0] == alike for row in rows) for alike in ("equal", "close"))

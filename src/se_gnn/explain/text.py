@@ -111,6 +111,11 @@ def side_by_side(node: NodeInfo, others: Sequence[NodeInfo]) -> SideBySide:
     return SideBySide(tuple(rows[i] for i in sorted(first)), len(rows) - len(first))
 
 
+def rows_beside(explanation: Explanation, votes: Sequence[CaseVote]) -> SideBySide:
+    """The row of the node in question beside those of some cases."""
+    return side_by_side(explanation.query, [explanation.nodes[one.node] for one in votes])
+
+
 def joint(edge: EdgeInfo) -> str:
     """What stands between the names of the two ends: the verb of its type, an arrow, or a line."""
     return (edge.verb or ARROW) if edge.directed else LINE
@@ -244,7 +249,7 @@ def contrast_values(explanation: Explanation) -> list[ContrastValue]:
     found = explanation.contrast
     if found is None:
         return []
-    rows = side_by_side(explanation.query, [explanation.nodes[one.node] for one in (found.chosen, found.other)]).rows
+    rows = rows_beside(explanation, (found.chosen, found.other)).rows
     differing = [
         ContrastValue(row.name, row.value, row.others[0], row.others[1], bool(row.alike[0]))
         for row in rows

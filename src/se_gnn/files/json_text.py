@@ -10,9 +10,10 @@ from typing import Any, NoReturn
 
 from se_gnn.errors import InputError, shortened
 from se_gnn.files.reading import LARGE, read_file
-from se_gnn.files.writing import lock, write_all
+from se_gnn.files.writing import write_all
 
 MAX_DEPTH = 64  # ours have fewer than ten levels
+APPENDING = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 _TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)  # strings whole: brackets in them do not count
 _HALF_CHARACTER = re.compile(rb"\\u[dD][89abAB]|\\u[dD][c-fC-F]")
@@ -78,37 +79,16 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number of JSON")
 
 
-BLOCK = 1 << 16
-
-
 def json_line(record: dict[str, Any]) -> bytes:
     """A record as a line."""
     return json_bytes(record, indent=None)
 
 
-def append_line(path: Path, line: bytes, *, durable: bool = False) -> None:
-    """Write a line behind the others; a symbolic link is not followed.
-
-    Args:
-        path: made where it is missing.
-        line: with its end.
-        durable: wait until the disk has it; cut off what a killed writer left behind the last line end, and what could
-            not be written whole. Several processes may append at the same time.
-    """
-    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-    descriptor = os.open(path, flags, 0o666)
+def append_line(path: Path, line: bytes) -> None:
+    """Write a line, with its end, behind the others; a file that is missing is made, a symbolic link not followed."""
+    descriptor = os.open(path, APPENDING, 0o666)
     try:
-        if not durable:
-            write_all(descriptor, line)
-            return
-        lock(descriptor)
-        end = _end_of_lines(descriptor)
-        try:
-            write_all(descriptor, line)
-            os.fsync(descriptor)
-        except OSError:
-            os.ftruncate(descriptor, end)
-            raise
+        write_all(descriptor, line)
     finally:
         os.close(descriptor)
 
@@ -128,16 +108,3 @@ def parse_json_lines(content: bytes, path: Path) -> list[dict[str, Any]]:
             except InputError as error:
                 raise InputError(f"line {number} of {error}") from error
     return records
-
-
-def _end_of_lines(descriptor: int) -> int:
-    """Position at which the last complete line ends; the rest is cut off."""
-    size = start = os.fstat(descriptor).st_size
-    end = 0
-    while start and not end:
-        stop, start = start, max(0, start - BLOCK)
-        end = os.pread(descriptor, stop - start, start).rfind(b"\n") + 1
-    end = start + end if end else 0
-    if end < size:
-        os.ftruncate(descriptor, end)
-    return end

@@ -43,12 +43,6 @@ def try_lock(descriptor: int) -> bool:
     return True
 
 
-def lock(descriptor: int) -> None:
-    """Wait for the lock of an open file."""
-    if fcntl is not None:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-
-
 def same_file(descriptor: int, path: os.PathLike[str]) -> bool:
     """Whether the open file is still the one of that name."""
     try:

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse as sp
 
-from se_gnn.encoder.columns import own_edges_of
+from se_gnn.encoder.columns import own_edges
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import Float64Array, IntArray
 from se_gnn.labels.smoothing import attribute_columns
@@ -44,7 +44,7 @@ def descriptions(graph: Graph, known: IntArray) -> tuple[list[Float64Array], lis
     classes = sp.csr_array((ones, (known, graph.labels[known])), shape=(graph.num_nodes, graph.num_classes))
     around = [near @ classes[reached]]
     if graph.edge_values is not None:
-        blocks.append(own_edges_of(graph, nodes).astype(np.float64))
+        blocks.append(own_edges(graph, nodes).astype(np.float64))
         direction = graph.edge_values.take(ids).direction
         if direction is not None:
             outgoing = direction * np.where(nodes[owners] < others, 1, -1)  # direction 1: to the higher id

@@ -2,7 +2,7 @@
 
 What is needed to predict and to explain is inside; no original file, no pickle. The files are replaced in one step, and
 the manifest names the SHA-256 of each: a folder that was cut short or edited does not load. What the settings ask for
-is compared with the header of the parameters before a module is built, so that no file can ask for more memory than it
+is compared with the parameters before a module is built, so that no file can ask for more memory than it
 has bytes.
 """
 
@@ -33,7 +33,7 @@ from se_gnn.files import (
     writing_to,
 )
 from se_gnn.files.reading import LARGE
-from se_gnn.files.tensors import TensorInfo, load_tensors, read_header
+from se_gnn.files.tensors import load_tensors
 from se_gnn.graph import Graph, storage
 from se_gnn.model.facts import RunFacts
 from se_gnn.model.model import Model, StoredIn
@@ -53,7 +53,6 @@ Stored = TypeVar("Stored", Resolved, RunFacts)
 NEEDED = (PARAMETERS, SETTINGS, FACTS, storage.HEADER)
 MODEL_FILES = (MANIFEST, *NEEDED, EPOCHS, HISTORY, storage.ARRAY_FILES)
 _LIMITS = {storage.HEADER: storage.MOST_HEADER, **dict.fromkeys((PARAMETERS, EPOCHS, HISTORY), LARGE)}
-_DTYPES = {torch.float32: "F32", torch.float64: "F64", torch.int64: "I64", torch.bool: "BOOL"}
 
 
 def save_model(trained: Model, folder: str | Path, *, epochs: bytes | None = None) -> None:
@@ -155,12 +154,12 @@ def load_model(
 def _encoder(
     stored: bytes, graph: Graph, settings: Resolved, path: Path, device: torch.device | str
 ) -> SEGNN | OutputEncoder:
-    where = path / PARAMETERS
+    tensors = load_tensors(stored, path / PARAMETERS)
     if isinstance(settings.objective, AgreementObjective):
-        return OutputEncoder.from_tensors(load_tensors(stored, where), graph, settings, str(where))
-    _check_parameters(read_header(stored, where).tensors, graph, settings, path)
+        return OutputEncoder.from_tensors(tensors, graph, settings, str(path / PARAMETERS))
+    _check_parameters(tensors, graph, settings, path)
     encoder = SEGNN.for_graph(graph, settings)
-    encoder.load_state_dict(load_tensors(stored, where))
+    encoder.load_state_dict(tensors)
     return encoder.to(device).eval()
 
 
@@ -221,7 +220,7 @@ def _read(kind: type[Stored], files: dict[str, bytes], path: Path) -> Stored:
         raise InputError(f"{path} cannot be used: {error}") from error
 
 
-def _check_parameters(found: dict[str, TensorInfo], graph: Graph, settings: Resolved, path: Path) -> None:
+def _check_parameters(found: dict[str, torch.Tensor], graph: Graph, settings: Resolved, path: Path) -> None:
     """Names, shapes and types are those that the settings ask for; nothing is allocated."""
     where = f"{path / PARAMETERS} does not fit {SETTINGS}"
     layers, members = settings.encoder.num_layers, settings.encoder.members
@@ -238,9 +237,8 @@ def _check_parameters(found: dict[str, TensorInfo], graph: Graph, settings: Reso
         missing, extra = sorted(expected.keys() - found.keys()), sorted(found.keys() - expected.keys())
         raise InputError(f"{where}: missing tensors {missing[:5] or 'none'}, unknown {extra[:5] or 'none'}")
     for name, tensor in expected.items():
-        wanted = TensorInfo(_DTYPES[tensor.dtype], tuple(tensor.shape))
-        if found[name] != wanted:
+        wanted, given = ((one.dtype, tuple(one.shape)) for one in (tensor, found[name]))
+        if wanted != given:
             raise InputError(
-                f"{where}: tensor {name} must be {wanted.dtype} of shape {wanted.shape}, got {found[name].dtype} of "
-                f"shape {found[name].shape}"
+                f"{where}: tensor {name} must be {wanted[0]} of shape {wanted[1]}, got {given[0]} of shape {given[1]}"
             )

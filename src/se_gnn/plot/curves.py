@@ -1,4 +1,4 @@
-"""Curves: how a training went, how precise the nearest cases are, and a search for settings."""
+"""Curves: how a training went, and a search for settings."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from se_gnn.errors import InputError
 from se_gnn.files import read_json_lines
 from se_gnn.number_format import tenths
-from se_gnn.plot.style import CLASS_COLORS, CLASS_MARKERS, FAINT, INK, NORMAL, SMALL, blank_figure, neutral, show
+from se_gnn.plot.style import CLASS_COLORS, CLASS_MARKERS, FAINT, INK, NORMAL, SMALL, blank_figure, neutral
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
-_STYLES = ("-", "--", ":", "-.", (0, (1, 1)))  # lines can be distinguished without color
+LINE_STYLES = ("-", "--", ":", "-.", (0, (1, 1)))  # lines can be distinguished without color
 _LOSSES = {
     "loss": "all", "class_loss": "classification", "node_loss": "node contrast", "edge_loss": "edge contrast",
     "consistency_loss": "consistency",
@@ -43,57 +42,17 @@ def training_figure(training: str | Path | Iterable[Mapping[str, Any]]) -> Figur
         for i, (key, name) in enumerate(_LOSSES.items()):
             values = np.array([record.get(key, np.nan) for record in records], dtype=np.float64)
             if i == 0 or np.nan_to_num(values).any():  # a loss of weight 0 is not computed
-                losses.plot(epochs, values, _STYLES[i], color=_color(i), label=name, linewidth=1.4)
+                losses.plot(epochs, values, LINE_STYLES[i], color=line_color(i), label=name, linewidth=1.4)
         losses.legend(fontsize=SMALL, frameon=False)
         values = np.array([record["val_accuracy"] for record in records], dtype=np.float64)
-        accuracy.plot(epochs, 100 * values, color=_color(0), linewidth=1.4)
+        accuracy.plot(epochs, 100 * values, color=line_color(0), linewidth=1.4)
         best = _best_epoch(records)
         if best is not None:
             label = f"best: epoch {epochs[best]}, {tenths(values[best])}"
             accuracy.plot(epochs[best], 100 * values[best], "o", color=INK, label=label)
             accuracy.legend(fontsize=SMALL, frameon=False, loc="lower right")
-        _plain(losses, "training loss", "epoch")
-        _plain(accuracy, "validation accuracy, %", "epoch")
-    return figure
-
-
-def precision_figure(
-    precision: Mapping[str, Sequence[float] | npt.NDArray[Any]],
-    *,
-    ks: Sequence[int] | None = None,
-    spread: Mapping[str, Sequence[float] | npt.NDArray[Any]] | None = None,
-) -> Figure:
-    """Precision@k, the share of the k nearest labeled nodes that have the target's class, of several methods.
-
-    Args:
-        precision: the precision of each method at each k, 0 to 1.
-        ks: the numbers of nearest labeled nodes; 1, 2, ... if not given.
-        spread: standard deviation of each method at each k, drawn as a band.
-    """
-    if not precision:
-        raise InputError("precision_figure needs at least one method")
-    lengths = {name: len(values) for name, values in precision.items()}
-    at = list(ks) if ks is not None else list(range(1, max(lengths.values()) + 1))
-    wrong = [name for name, length in lengths.items() if length != len(at)]
-    if wrong or not at:
-        name = wrong[0] if wrong else next(iter(lengths))
-        raise InputError(f"each method needs a precision for each of the {len(at)} k, {name!r} has {lengths[name]}")
-    with neutral():
-        figure = blank_figure(5.2, 3.2)
-        axes = figure.subplots(gridspec_kw={"left": 0.12, "right": 0.97, "bottom": 0.16, "top": 0.9})
-        for i, (name, given) in enumerate(precision.items()):
-            values = 100 * np.asarray(given, dtype=np.float64)
-            marker = CLASS_MARKERS[i % len(CLASS_MARKERS)]
-            axes.plot(
-                at, values, _STYLES[i % len(_STYLES)], color=_color(i), marker=marker, markersize=4, linewidth=1.4,
-                label=show(name, 32),
-            )  # fmt: skip
-            if spread is not None and name in spread:
-                band = 100 * np.asarray(spread[name], dtype=np.float64)
-                axes.fill_between(at, values - band, values + band, color=_color(i), alpha=0.2, linewidth=0)
-        axes.legend(fontsize=SMALL, frameon=False)
-        _plain(axes, "precision@k, %", "k, nearest labeled nodes")
-        axes.set_xticks(at if len(at) <= 12 else at[:: -(-len(at) // 12)])
+        bare_axes(losses, "training loss", "epoch")
+        bare_axes(accuracy, "validation accuracy, %", "epoch")
     return figure
 
 
@@ -111,12 +70,14 @@ def _best_epoch(records: Sequence[Mapping[str, Any]]) -> int | None:
     return min(known, key=lambda i: (-records[i]["val_accuracy"], records[i]["val_loss"]), default=None)
 
 
-def _color(i: int) -> str:
-    dark = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#332288", "#882255", *CLASS_COLORS)  # thin lines need contrast
+def line_color(i: int) -> str:
+    """The color of the i-th line; thin lines need contrast."""
+    dark = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#332288", "#882255", *CLASS_COLORS)
     return dark[i % len(dark)]
 
 
-def _plain(axes: Axes, title: str, label: str) -> None:
+def bare_axes(axes: Axes, title: str, label: str) -> None:
+    """A title, the name of the horizontal axis, a faint grid."""
     axes.set_title(title, fontsize=NORMAL, color=INK, loc="left")
     axes.locator_params(axis="x", integer=True)
     axes.set_xlabel(label, fontsize=SMALL, color=INK)
@@ -147,6 +108,6 @@ def trials_figure(trials: Sequence[tuple[str, float, bool]], figure_of_merit: st
             axes.scatter(at, values[at], c=faces, edgecolors=color, marker=marker, s=28, label=recipe, zorder=3)
         axes.step(range(len(trials)), np.maximum.accumulate(values), where="post", color=INK, linewidth=1)
         label = "trial (hollow: ended early; line: best so far)"
-        _plain(axes, f"{figure_of_merit} on validation nodes", label)
+        bare_axes(axes, f"{figure_of_merit} on validation nodes", label)
         axes.legend(fontsize=SMALL, frameon=False, loc="lower right")
     return figure

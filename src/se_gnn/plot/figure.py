@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
@@ -11,15 +13,8 @@ from se_gnn.explain import CRUCIAL_EDGES, CaseVote, Explanation
 from se_gnn.explain.explanation import NumberAnswer
 from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.number_format import effect, percent
-from se_gnn.plot.edge_style import node_styles
-from se_gnn.plot.local_graphs import (
-    COLUMNS,
-    MOST_CASES,
-    Arrangement,
-    draw_local_graphs,
-    graphs_height,
-    known_text,
-)
+from se_gnn.plot.drawing import node_styles
+from se_gnn.plot.local_graphs import COLUMNS, MOST_CASES, Arrangement, known_text, local_graphs
 from se_gnn.plot.style import (
     FAINT,
     INK,
@@ -43,6 +38,9 @@ if TYPE_CHECKING:
 
 MOST_VOTES = 20  # bars of single cases; the others are summed up by class
 ROW_INCHES, MARGIN_INCHES = 0.19, 1.3
+
+
+Part = tuple[float, Callable[["FigureBase"], None]]  # inches that it needs, and what fills them
 
 
 class Bar(NamedTuple):
@@ -75,31 +73,32 @@ def vote_bars(explanation: Explanation, most: int = MOST_VOTES) -> list[Bar]:
     return bars
 
 
-def vote_height(explanation: Explanation) -> float:
-    """Inches that :func:`draw_vote` needs."""
-    return MARGIN_INCHES + ROW_INCHES * len(vote_bars(explanation))
-
-
-def draw_vote(figure: FigureBase, explanation: Explanation) -> None:
-    """Fill ``figure`` with the sum of the vote, the weight of each case, and the terms of its similarity."""
+def _vote(explanation: Explanation) -> Part:
+    """The sum of the vote, the weight of each case, and the terms of its similarity."""
     bars = vote_bars(explanation)
-    height = vote_height(explanation)
-    bottom, top = 0.65 / height, 1 - 0.62 / height
-    grid = figure.add_gridspec(1, 2, left=0.27, right=0.98, bottom=bottom, top=top, wspace=0.08, width_ratios=(3, 2))
-    weights, terms = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[0, 1])
-    _draw_weights(weights, bars, explanation)
-    _draw_terms(terms, bars, explanation)
-    figure.legend(
-        *terms.get_legend_handles_labels(), loc="lower right", bbox_to_anchor=(0.985, 0.04 / height), fontsize=SMALL,
-        ncols=2, frameon=False, borderpad=0,
-    )  # fmt: skip
-    if explanation.answer.abstained is not None:
-        return
-    strip = figure.add_axes((0.27, 1 - 0.32 / height, 0.71, 0.2 / height))
-    if isinstance(explanation.answer, NumberAnswer):
-        _draw_values(strip, explanation, explanation.answer)
-    else:
-        _draw_probabilities(strip, explanation)
+    height = MARGIN_INCHES + ROW_INCHES * len(bars)
+
+    def draw(figure: FigureBase) -> None:
+        bottom, top = 0.65 / height, 1 - 0.62 / height
+        grid = figure.add_gridspec(
+            1, 2, left=0.27, right=0.98, bottom=bottom, top=top, wspace=0.08, width_ratios=(3, 2)
+        )
+        weights, terms = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[0, 1])
+        _draw_weights(weights, bars, explanation)
+        _draw_terms(terms, bars, explanation)
+        figure.legend(
+            *terms.get_legend_handles_labels(), loc="lower right", bbox_to_anchor=(0.985, 0.04 / height),
+            fontsize=SMALL, ncols=2, frameon=False, borderpad=0,
+        )  # fmt: skip
+        if explanation.answer.abstained is not None:
+            return
+        strip = figure.add_axes((0.27, 1 - 0.32 / height, 0.71, 0.2 / height))
+        if isinstance(explanation.answer, NumberAnswer):
+            _draw_values(strip, explanation, explanation.answer)
+        else:
+            _draw_probabilities(strip, explanation)
+
+    return height, draw
 
 
 def _draw_values(axes: Axes, explanation: Explanation, answer: NumberAnswer) -> None:
@@ -186,47 +185,43 @@ ATTRIBUTES_HEADING = "what makes them similar"
 ATTRIBUTES_READING = "its value, the case's value\nand what it does for\ntheir node similarity"
 
 
-def attribute_lines(explanation: Explanation, num_cases: int) -> list[list[tuple[str, str]]]:
-    """What each case in the first row of local graphs shares, with values and effect; [] where none has any."""
+def _attributes(explanation: Explanation, num_cases: int) -> Part | None:
+    """What each case in the first row of local graphs shares, with values and effect, below its local graph.
+
+    None: no case shares anything that matters.
+    """
     shared = [vote.attributes for vote in explanation.votes[: min(num_cases, COLUMNS - 1)]]
-    lines = [
+    listed = [
         [
             (show(one.name, 14), f"{show(one.value, 9)}, {show(one.other_value, 9)}  {effect(one.effect)}")
             for one in (some.that_matter[:MOST_ATTRIBUTES] if some is not None else ())
         ]
         for some in shared
     ]
-    return lines if any(lines) else []
+    if not any(listed):
+        return None
+    height = ATTRIBUTES_MARGIN + ATTRIBUTE_INCHES * max(3, *map(len, listed))
 
+    def draw(figure: FigureBase) -> None:
+        width, top, step = 0.98 / COLUMNS, 1 - 0.1 / height, ATTRIBUTE_INCHES / height
+        figure.text(0.01 + width / 2, top, ATTRIBUTES_HEADING, fontsize=NORMAL, color=INK, ha="center", va="top")
+        below: dict[str, Any] = {"fontsize": SMALL, "color": FAINT, "ha": "center", "va": "top", "linespacing": 1.4}
+        figure.text(0.01 + width / 2, top - step, ATTRIBUTES_READING, **below)
+        for i, lines in enumerate(listed, start=1):
+            left = 0.01 + i * width
+            for row, (name, values) in enumerate(lines or [(NOTHING_MATTERS, "")]):
+                look: dict[str, Any] = {"y": top - row * step, "fontsize": SMALL, "va": "top"}
+                figure.text(left + 0.005, s=name, color=INK, gid="attribute", **look)
+                figure.text(left + width - 0.01, s=values, color=FAINT, ha="right", **look)
 
-def attributes_height(explanation: Explanation, num_cases: int) -> float:
-    """Inches that :func:`draw_attributes` needs."""
-    return ATTRIBUTES_MARGIN + ATTRIBUTE_INCHES * max(
-        3, *(len(lines) for lines in attribute_lines(explanation, num_cases))
-    )
-
-
-def draw_attributes(figure: FigureBase, explanation: Explanation, num_cases: int) -> None:
-    """Fill ``figure`` with a list for each case of the first row, in the column of its local graph."""
-    height = attributes_height(explanation, num_cases)
-    width = 0.98 / COLUMNS
-    top = 1 - 0.1 / height
-    figure.text(0.01 + width / 2, top, ATTRIBUTES_HEADING, fontsize=NORMAL, color=INK, ha="center", va="top")
-    below: dict[str, Any] = {"fontsize": SMALL, "color": FAINT, "ha": "center", "va": "top", "linespacing": 1.4}
-    figure.text(0.01 + width / 2, top - ATTRIBUTE_INCHES / height, ATTRIBUTES_READING, **below)
-    for i, lines in enumerate(attribute_lines(explanation, num_cases), start=1):
-        left = 0.01 + i * width
-        for row, (name, values) in enumerate(lines or [(NOTHING_MATTERS, "")]):
-            place = top - row * ATTRIBUTE_INCHES / height
-            figure.text(left + 0.005, place, name, fontsize=SMALL, color=INK, va="top", gid="attribute")
-            figure.text(left + width - 0.01, place, values, fontsize=SMALL, color=FAINT, va="top", ha="right")
+    return height, draw
 
 
 MOST_PICTURES = 10
 
 
-def draw_node_pictures(figure: FigureBase, explanation: Explanation) -> None:
-    """Fill ``figure`` with the node's picture and those of the nearest cases, framed in their class color."""
+def _draw_pictures(figure: FigureBase, explanation: Explanation) -> None:
+    """The node's picture and those of the nearest cases, framed in their class color."""
     shown = [one for one in explanation.votes[:MOST_PICTURES] if explanation.nodes[one.node].image is not None]
     nodes = [explanation.query, *(explanation.nodes[one.node] for one in shown)]
     styles = node_styles(explanation, np.array([node.id for node in nodes]))
@@ -284,9 +279,6 @@ def explanation_figure(
         arrangement: nodes of a local graph stand by ``structure``, or by ``features`` (t-SNE of their attributes).
         graph: the graph of the node, which ``features`` needs.
     """
-    heights = {"title": TITLE_HEIGHT}
-    if explanation.query.image is not None:
-        heights["pictures"] = PICTURES_HEIGHT
     for name, count, least in (("num_cases", num_cases, 1), ("crucial_edges", crucial_edges, 0)):
         if count < least:
             raise InputError(f"{name} must be at least {least}, got {count}")
@@ -294,33 +286,27 @@ def explanation_figure(
         raise InputError(f"arrangement must be structure or features, got {arrangement!r}")
     if arrangement == "features" and graph is None:
         raise InputError('arrangement="features" places nodes by their attributes: give the graph with it')
-    shown = min(num_cases, len(explanation.full))
-    heights["graphs"] = graphs_height(shown)
-    if explanation.query.image is None and attribute_lines(explanation, shown):
-        heights["attributes"] = attributes_height(explanation, shown)
-    heights["vote"] = vote_height(explanation)
+    shown, drawn = min(num_cases, len(explanation.full)), explanation.query.image is not None
+    by_features = graph if arrangement == "features" else None
+    parts: list[Part | None] = [
+        (TITLE_HEIGHT, partial(_draw_title, explanation=explanation)),
+        (PICTURES_HEIGHT, partial(_draw_pictures, explanation=explanation)) if drawn else None,
+        local_graphs(explanation, num_cases=num_cases, crucial_edges=crucial_edges, by_features=by_features),
+        None if drawn else _attributes(explanation, shown),
+        _vote(explanation),
+    ]
+    heights, painters = zip(*(part for part in parts if part is not None))
     with neutral():
-        figure = blank_figure(WIDTH, sum(heights.values()))
-        rows = figure.subfigures(len(heights), 1, height_ratios=list(heights.values()), hspace=0, squeeze=False)[:, 0]
-        part = dict(zip(heights, rows))
-        part["title"].text(
-            0.015, 0.62, title_of(explanation), fontsize=LARGE, fontweight="bold", color=INK, va="center"
-        )
-        part["title"].text(0.015, 0.22, _known(explanation), fontsize=NORMAL, color=INK, va="center")
-        if "pictures" in part:
-            draw_node_pictures(part["pictures"], explanation)
-        draw_local_graphs(
-            part["graphs"],
-            explanation,
-            num_cases=num_cases,
-            crucial_edges=crucial_edges,
-            arrangement=arrangement,
-            graph=graph,
-        )
-        if "attributes" in part:
-            draw_attributes(part["attributes"], explanation, shown)
-        draw_vote(part["vote"], explanation)
+        figure = blank_figure(WIDTH, sum(heights))
+        rows = figure.subfigures(len(heights), 1, height_ratios=list(heights), hspace=0, squeeze=False)[:, 0]
+        for row, paint in zip(rows, painters):
+            paint(row)
     return figure
+
+
+def _draw_title(figure: FigureBase, explanation: Explanation) -> None:
+    figure.text(0.015, 0.62, title_of(explanation), fontsize=LARGE, fontweight="bold", color=INK, va="center")
+    figure.text(0.015, 0.22, _known(explanation), fontsize=NORMAL, color=INK, va="center")
 
 
 def title_of(explanation: Explanation) -> str:

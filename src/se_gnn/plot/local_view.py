@@ -47,16 +47,12 @@ class LocalView:
 
 
 def local_views(
-    explanation: Explanation,
-    *,
-    num_cases: int | Sequence[int],
-    most_edges: int = MOST_EDGES,
-    crucial_edges: int = CRUCIAL_EDGES,
+    explanation: Explanation, *, num_cases: int | Sequence[int], crucial_edges: int = CRUCIAL_EDGES
 ) -> list[LocalView]:
     """The explained node's local graph, then those of the nearest cases, or of those of some ranks."""
-    target = target_view(explanation, most_edges=most_edges, crucial_edges=crucial_edges)
+    target = target_view(explanation, most_edges=MOST_EDGES, crucial_edges=crucial_edges)
     cases = chosen_cases(explanation, num_cases)
-    return [target, *(case_view(one, explanation, target, most_edges=most_edges) for one in cases)]
+    return [target, *(case_view(one, explanation, target, most_edges=MOST_EDGES) for one in cases)]
 
 
 def chosen_cases(explanation: Explanation, chosen: int | Sequence[int]) -> tuple[CaseVote, ...]:

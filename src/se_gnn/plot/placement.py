@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,7 @@ from se_gnn.plot.local_view import LocalView
 
 Points = npt.NDArray[np.float64]
 
+MOST_LAYOUTS = 64  # that are kept
 _PASSES = 6  # of exchanging nodes on a ring
 _CLEARANCE = 0.12  # an edge that comes nearer to a node looks like one of its edges
 _CROWDED = 0.22  # least distance on a ring before nodes take turns between two radii
@@ -34,13 +36,21 @@ def layout(rings: IntArray, edges: IntArray) -> Points:
         rings: the ring of each node, 0 for the center alone, [P].
         edges: positions of nodes that are joined, [S, 2]; parts that are not joined keep their distance.
     """
+    return _placed(rings.astype(np.int64).tobytes(), edges.astype(np.int64).tobytes())
+
+
+@lru_cache(MOST_LAYOUTS)
+def _placed(ring_bytes: bytes, edge_bytes: bytes) -> Points:
+    """The same from bytes; a page that changes little asks for it again and again."""
+    rings, edges = np.frombuffer(ring_bytes, np.int64), np.frombuffer(edge_bytes, np.int64).reshape(-1, 2)
     if len(rings) == 1:
         return np.zeros((1, 2))
     joined = sp.csr_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(len(rings), len(rings)))
     hops = shortest_path(joined, directed=False, unweighted=True)  # [P, P]
     hops[np.isinf(hops)] = 1 + hops[np.isfinite(hops)].max()
-    points = _on_rings(_by_hops(hops), rings)
-    return _exchanged(points, rings, edges)
+    points = _exchanged(_on_rings(_by_hops(hops), rings), rings, edges)
+    points.flags.writeable = False
+    return points
 
 
 def turned_to(points: Points, ours: Points, theirs: Points) -> Points:

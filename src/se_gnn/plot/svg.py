@@ -17,11 +17,10 @@ import numpy as np
 
 from se_gnn.explain import CRUCIAL_EDGES, CaseVote, Explanation
 from se_gnn.explain.text import edge_in_words
-from se_gnn.graph import UNKNOWN
 from se_gnn.number_format import decimal
-from se_gnn.plot.edge_style import arrow_head, edge_style, has_letters, node_names, node_styles, type_look
-from se_gnn.plot.local_view import MOST_EDGES, LocalView, chosen_cases, local_views
-from se_gnn.plot.placement import Points, edge_paths, edge_strengths, laid_out, name_place, number_places, pieces
+from se_gnn.plot.drawing import DrawnEdge, DrawnNode, draw, type_look
+from se_gnn.plot.local_view import LocalView, chosen_cases, local_views
+from se_gnn.plot.placement import Points, laid_out
 from se_gnn.plot.style import EDGE_COLOR, FAINT, INK, MATCH_COLORS, class_style, isolated, match_color, readable
 
 _DOWN = np.array([100.0, -100.0])  # the layout fills the unit disc; the page's y axis points down
@@ -47,7 +46,6 @@ def local_graph_pictures(
     explanation: Explanation,
     *,
     num_cases: int | Sequence[int],
-    most_edges: int = MOST_EDGES,
     crucial_edges: int = CRUCIAL_EDGES,
     href: Href | None = None,
 ) -> list[LocalGraphPicture]:
@@ -56,11 +54,10 @@ def local_graph_pictures(
     Args:
         explanation: whose local graphs are drawn.
         num_cases: how many of the nearest, or the ranks of some (0: the nearest).
-        most_edges: shown of one local graph.
         crucial_edges: that are numbered.
         href: address that a node leads to, or None; None: no node is a link.
     """
-    views = local_views(explanation, num_cases=num_cases, most_edges=most_edges, crucial_edges=crucial_edges)
+    views = local_views(explanation, num_cases=num_cases, crucial_edges=crucial_edges)
     cases = chosen_cases(explanation, num_cases)
     linked = [_own_links(views[0]), *(_case_links(one, explanation, views[0]) for one in cases)]
     centers = [explanation.node, *(one.node for one in cases)]
@@ -143,11 +140,17 @@ def _draw(
 ) -> str:
     box = (-_REACH, -_REACH, 2 * _REACH, 2 * _REACH)
     root = picture("local-graph", box, _in_words(view, explanation.caption(center)))
-    paths = edge_paths(view, points)
-    _draw_edges(root, view, paths, links, explanation, own=own)
-    names = node_names(view, explanation) if own is not None or href is not None else []
-    _draw_nodes(root, view, points, explanation, href, names)
-    _draw_numbers(root, view, number_places(view, points, paths, names), links)
+    drawing = draw(view, points, explanation, names=own is not None or href is not None)
+    edges = add(root, "g", class_="edges", stroke=EDGE_COLOR, stroke_linecap="round")
+    for edge in drawing.edges:
+        _draw_edge(edges, edge, links.get(edge.info.id, []), explanation, own=own)
+    _draw_nodes(root, drawing.nodes, explanation, href)
+    for edge in drawing.edges:
+        for (x, y), number in zip((edge.badges * _DOWN).tolist(), edge.numbers):
+            group = _linked(add(root, "g", class_="number"), links.get(edge.info.id, []))
+            badge = {"x": x - _BADGE, "y": y - _BADGE, "width": 2 * _BADGE, "height": 2 * _BADGE, "rx": 3.5}
+            add(group, "rect", **badge, class_=match_class(number), fill=match_color(number), stroke="white")
+            _text(group, str(number), x, y + 3.6, 10, "white", "digit")
     return as_text(root)
 
 
@@ -162,73 +165,55 @@ def _in_words(view: LocalView, name: str) -> str:
     return f"Local graph of {isolated(name)}: {drawn} drawn{numbered}."
 
 
-def _draw_edges(
-    root: Svg, view: LocalView, paths: list[Points], links: Links, explanation: Explanation, *, own: bool | None
+def _draw_edge(
+    edges: Svg, edge: DrawnEdge, matches: list[tuple[int, float]], explanation: Explanation, *, own: bool | None
 ) -> None:
-    edges = add(root, "g", class_="edges", stroke=EDGE_COLOR, stroke_linecap="round")
-    strengths = edge_strengths(view.similarity).tolist()
-    lines = zip(view.edge_ids.tolist(), view.ends, paths, view.numbers, strengths, view.similarity.tolist())
-    for edge, ends, path, numbers, strength, value in lines:
-        style, info = edge_style(explanation, edge), explanation.edges[edge]
-        width = _THIN + (_WIDE - _THIN) * strength + (_BOLD if numbers else 0)
-        group = _linked(add(edges, "g", class_="edge", stroke_width=width), links.get(edge))
-        meaning = "" if own is None else f": {_meaning(value, links.get(edge, []), own=own)}"
-        add(group, "title", edge_in_words(info, _name(explanation, info.start), _name(explanation, info.end)) + meaning)
-        if style.dash:
-            group.set("stroke-dasharray", " ".join(_at(_DASH * length) for length in style.dash))
-            group.set("stroke-linecap", "butt")
-        if style.color != EDGE_COLOR:
-            group.set("stroke", style.color)
-        parts = max(len(numbers), 1)  # an edge that several are matched with has a part in the color of each
-        rough = path[::2] if len(path) > 2 else path  # a page holds thousands of edges
-        for part, piece in enumerate(pieces(rough * _DOWN, parts)):
-            look = {"class_": match_class(numbers[part]), "stroke": match_color(numbers[part])} if numbers else {}
-            passed = 0.0  # of the path: the dashes of one line go on where those of the last one ended
-            for (x1, y1), (x2, y2) in itertools.pairwise(piece.tolist()):
-                shift = {"stroke_dashoffset": passed} if style.dash and passed else {}
-                add(group, "line", x1=x1, y1=y1, x2=x2, y2=y2, **shift, **look)
-                passed += math.hypot(x2 - x1, y2 - y1)
-        head = arrow_head(path, ends, style.leads)
-        if head is not None:
-            number = numbers[-1 if style.leads > 0 else 0] if numbers else None  # of the part where the arrow is
-            kind = "arrow" if number is None else f"arrow {match_class(number)}"
-            color = style.color if number is None else match_color(number)
-            add(group, "polygon", points=_corners(head * _DOWN), stroke="none", class_=kind, fill=color)
+    width = _THIN + (_WIDE - _THIN) * edge.strength + (_BOLD if edge.numbers else 0)
+    group = _linked(add(edges, "g", class_="edge", stroke_width=width), matches)
+    meaning = "" if own is None else f": {_meaning(edge.similarity, matches, own=own)}"
+    ends = (_name(explanation, node) for node in (edge.info.start, edge.info.end))
+    add(group, "title", edge_in_words(edge.info, *ends) + meaning)
+    if edge.dash:
+        group.set("stroke-dasharray", " ".join(_at(_DASH * length) for length in edge.dash))
+        group.set("stroke-linecap", "butt")
+    if edge.strokes[0].number is None and edge.strokes[0].color != EDGE_COLOR:
+        group.set("stroke", edge.strokes[0].color)
+    for stroke in edge.strokes:
+        look = {} if stroke.number is None else {"class_": match_class(stroke.number), "stroke": stroke.color}
+        last = len(stroke.points) - 1
+        rough = (stroke.points * _DOWN)[[*range(0, last, 2), last]]  # a page holds thousands of edges
+        passed = 0.0  # of the stroke: the dashes of one line go on where those of the last one ended
+        for (x1, y1), (x2, y2) in itertools.pairwise(rough.tolist()):
+            shift = {"stroke_dashoffset": passed} if edge.dash and passed else {}
+            add(group, "line", x1=x1, y1=y1, x2=x2, y2=y2, **shift, **look)
+            passed += math.hypot(x2 - x1, y2 - y1)
+    if edge.head is not None:
+        kind = "arrow" if edge.head.number is None else f"arrow {match_class(edge.head.number)}"
+        corners = _corners(edge.head.points * _DOWN)
+        add(group, "polygon", points=corners, stroke="none", class_=kind, fill=edge.head.color)
 
 
-def _draw_nodes(
-    root: Svg, view: LocalView, points: Points, explanation: Explanation, href: Href | None, names: list[str]
-) -> None:
-    places, infos = (points * _DOWN).tolist(), [explanation.nodes[node] for node in view.nodes.tolist()]
-    radius = 9.0 if len(view.nodes) <= 16 else 7.5 if len(view.nodes) <= 30 else 6.5
-    (x, y), letters = places[0], has_letters(explanation, infos)
+def _draw_nodes(root: Svg, drawn: list[DrawnNode], explanation: Explanation, href: Href | None) -> None:
+    radius = 9.0 if len(drawn) <= 16 else 7.5 if len(drawn) <= 30 else 6.5
+    x, y = drawn[0].place * _DOWN
     add(root, "circle", class_="center", cx=x, cy=y, r=radius * 1.9, fill="white", stroke=INK, stroke_width=2)
     nodes = add(root, "g", class_="nodes", stroke="white", stroke_width=0.8)
-    for i, (info, style, (x, y)) in enumerate(zip(infos, node_styles(explanation, view.nodes), places)):
-        node, size = info.id, radius * (1.25 if i == 0 else 1)
+    for i, one in enumerate(drawn):
+        info, size, (x, y) = one.info, radius * (1.25 if i == 0 else 1), one.place * _DOWN
         rim = {"class_": "labeled", "stroke": INK, "stroke_width": "1.6"} if info.case else {}
-        target = href(node) if href is not None else None
+        target = href(info.id) if href is not None else None
         # one stop of the tab key per picture: the table below has the same links
         holder = nodes if target is None else add(nodes, "a", href=target, tabindex="-1")
-        shape = _shape(holder, style.marker, x, y, size, fill=style.color, **rim)
+        shape = _shape(holder, one.style.marker, x, y, size, fill=one.style.color, **rim)
         known = explanation.answer_of(info)
         known_answer = isolated(known) if known else f"{explanation.answer.kind} not known"
-        add(shape, "title", f"{_name(explanation, node)}: {known_answer}{', labeled' if info.case else ''}")
-        if letters and info.label != UNKNOWN:
-            letter = readable(explanation.class_names[info.label])
-            _text(nodes, letter, x, y + size * 0.36, size, style.ink, "letter")
-    for name, point in zip(names, points[1:]):
-        x, y = (name_place(point, name) * _DOWN).tolist()
-        _text(root, name, x, y + 4, 11.5, FAINT, "name")
-
-
-def _draw_numbers(root: Svg, view: LocalView, places: list[Points], links: Links) -> None:
-    for edge, spots, numbers in zip(view.edge_ids.tolist(), places, view.numbers):
-        for (x, y), number in zip((spots * _DOWN).tolist(), numbers):
-            group = _linked(add(root, "g", class_="number"), links.get(edge))
-            box = {"x": x - _BADGE, "y": y - _BADGE, "width": 2 * _BADGE, "height": 2 * _BADGE, "rx": 3.5}
-            add(group, "rect", **box, class_=match_class(number), fill=match_color(number), stroke="white")
-            _text(group, str(number), x, y + 3.6, 10, "white", "digit")
+        add(shape, "title", f"{_name(explanation, info.id)}: {known_answer}{', labeled' if info.case else ''}")
+        if one.letter:
+            _text(nodes, readable(one.letter), x, y + size * 0.36, size, one.style.ink, "letter")
+    for one in drawn:
+        if one.name:
+            x, y = one.name_place * _DOWN
+            _text(root, one.name, x, y + 4, 11.5, FAINT, "name")
 
 
 def _shape(root: Svg, marker: str, x: float, y: float, r: float, **attributes: float | str) -> Svg:
@@ -267,7 +252,7 @@ def _meaning(value: float, matches: list[tuple[int, float]], *, own: bool) -> st
     return f"similarity {best}" if len(matches) == 1 else f"matched with {len(matches)} edges, similarity up to {best}"
 
 
-def _linked(element: Svg, matches: list[tuple[int, float]] | None) -> Svg:
+def _linked(element: Svg, matches: list[tuple[int, float]]) -> Svg:
     """The element with the edges of the explained node that it stands for."""
     if matches:
         element.set("data-m", " ".join(str(edge) for edge, _ in matches))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,17 +9,11 @@ import numpy as np
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
 from se_gnn.model import Model, Prediction, RunFacts
-from se_gnn.model.metrics import (
-    Calibration,
-    ClassFigures,
-    by_class,
-    calibrate,
-    classification_metrics,
-    evaluate_nodes,
-)
+from se_gnn.model.metrics import by_class, calibrate, classification_metrics, evaluate_nodes
 from se_gnn.model.numbers import NumberPrediction
 from se_gnn.number_format import decimal, percent, tenths
-from se_gnn.report.charts import known_and_predicted
+from se_gnn.report.charts import known_and_predicted, reliability_diagram
+from se_gnn.report.labeled_memory import set_table
 from se_gnn.report.predictions import SHOWN_PARTS
 from se_gnn.settings import AgreementObjective, EncoderSettings, NumberObjective, Resolved, VoteObjective
 from se_gnn.similarity import measure_named
@@ -46,34 +39,8 @@ class Confused(NamedTuple):
     of: int  # nodes of the class
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ClassCard:
-    """How well classes are distinguished on the measured nodes."""
-
-    figures: tuple[ClassFigures, ...]
-    confusion: IntArray
-    confused: tuple[Confused, ...]  # most nodes first
-    calibration: Calibration
-    positive: int | None  # of two classes the rarer one, which is to be found
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Card:
-    """What a reader has to know of a model before its answers."""
-
-    tiles: tuple[Fact, ...]
-    data: tuple[Fact, ...]
-    settings: tuple[Fact, ...]
-    training: tuple[Fact, ...]
-    rests_on: tuple[Fact, ...]
-    measured: str  # the part of the split that figures are of
-    measured_nodes: int
-    classes: ClassCard | None  # None: numbers are predicted
-    scatter: str  # known and predicted numbers; empty: classes are predicted, or no number is known
-
-
-def model_card(trained: Model, prediction: Prediction | NumberPrediction) -> Card:
-    """Describe a model by the predictions of all nodes of its graph.
+def card_values(trained: Model, prediction: Prediction | NumberPrediction) -> dict[str, Any]:
+    """What a reader has to know of a model before its answers, for the template `model.html`.
 
     Figures are those of the test nodes; of the validation nodes where there are none, and of the labeled nodes where
     there are none of these either.
@@ -81,29 +48,33 @@ def model_card(trained: Model, prediction: Prediction | NumberPrediction) -> Car
     graph = trained.graph
     measured = next((part for part in ("test", "validation", "train") if len(getattr(graph, part))), "train")
     nodes: IntArray = getattr(graph, measured)
-    classes, scatter = None, ""
+    card: dict[str, Any] = {
+        "data": _data(graph),
+        "settings": _settings(trained.settings, len(graph.train)),
+        "training": _training(trained.settings, trained.facts),
+        "rests_on": _rests_on(prediction, nodes, graph, trained.settings),
+        "measured": SHOWN_PARTS[measured],
+        "measured_nodes": len(nodes),
+    }
     if isinstance(prediction, Prediction):
         shares, truth = prediction.probabilities[nodes], graph.labels[nodes]
-        figures = classification_metrics(shares, truth)
-        tiles = [*_accuracies(graph, prediction), *_class_tiles(figures, f"{SHOWN_PARTS[measured]} nodes")]
+        figures, calibration = classification_metrics(shares, truth), calibrate(shares, truth)
         confusion = np.array(figures["confusion"])
-        parts = by_class(graph, confusion), confusion, most_confused(confusion), calibrate(shares, truth)
-        classes = ClassCard(*parts, figures["positive"])
+        card["tiles"] = [*_accuracies(graph, prediction), *_class_tiles(figures, f"{SHOWN_PARTS[measured]} nodes")]
+        card["classes"] = {
+            "figures": by_class(graph, confusion),
+            "confusion": confusion,
+            "confused": most_confused(confusion),
+            "calibration": calibration,
+            "reliability": reliability_diagram(calibration),
+            "positive": figures["positive"],  # of two classes the rarer one, which is to be found
+            "sets": set_table(trained),
+        }
     else:
-        tiles = [tile for part in ("validation", "test") for tile in _number_tiles(trained, part)]
+        card["tiles"] = [tile for part in ("validation", "test") for tile in _number_tiles(trained, part)]
         if len(nodes):
-            scatter = known_and_predicted(graph.values[nodes], prediction.values[nodes], graph.numbers.name)
-    return Card(
-        tiles=tuple(tiles),
-        data=tuple(_data(graph)),
-        settings=tuple(_settings(trained.settings, len(graph.train))),
-        training=tuple(_training(trained.settings, trained.facts)),
-        rests_on=tuple(_rests_on(prediction, nodes, graph, trained.settings)),
-        measured=SHOWN_PARTS[measured],
-        measured_nodes=len(nodes),
-        classes=classes,
-        scatter=scatter,
-    )
+            card["scatter"] = known_and_predicted(graph.values[nodes], prediction.values[nodes], graph.numbers.name)
+    return {"card": {"classes": None, "scatter": "", **card}}
 
 
 def _accuracies(graph: Graph, prediction: Prediction) -> list[Fact]:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from se_gnn.explain.explanation import Explanation, NumberAnswer
+from se_gnn.display.text import shorten
+from se_gnn.explain.explanation import Explanation, NodeInfo, NumberAnswer
 from se_gnn.graph.arrays import Float64Array
 from se_gnn.model.metrics import Calibration
-from se_gnn.number_format import percent, tenths
+from se_gnn.number_format import decimal, percent, tenths
+from se_gnn.plot.style import readable
 from se_gnn.plot.svg import Svg, add, as_text, picture
+
+if TYPE_CHECKING:  # links are learned with scikit-learn, which takes a second to import
+    from se_gnn.links import NeighborVote, PairExplanation
+    from se_gnn.links.explain import End
 
 _LEFT, _BOTTOM = 34, 30  # room for what stands beside the axes
 _MOST_TICKS = 6
@@ -123,4 +131,47 @@ def known_and_predicted(known: Float64Array, predicted: Float64Array, name: str)
     add(root, "line", class_="diagonal", x1=4, y1=side - 4, x2=side - 4, y2=4, stroke="currentColor")
     for x, y in zip(across.tolist(), up.tolist()):
         add(root, "circle", cx=x, cy=side - y, r=2, fill="currentColor", fill_opacity="0.4")
+    return as_text(root)
+
+
+_PAIR_WIDE, _STEP, _TOP, _LONGEST = 720, 26, 24, 18
+ENDS: dict[End, int] = {"source": 290, "target": _PAIR_WIDE - 290}  # where the two nodes stand
+
+
+def pair_picture(explanation: PairExplanation) -> str:
+    """A pair of nodes in the middle, and their neighbors at both sides, those that vote first.
+
+    A neighbor that votes is joined by a dashed line with the end that it is similar to.
+    """
+    listed: dict[End, list[tuple[NodeInfo, NeighborVote | None]]] = {
+        end: [
+            *((vote.node, vote) for vote in explanation.votes_of(end)),
+            *((node, None) for node in explanation.others[end]),
+        ]
+        for end in ENDS
+    }
+    height = 2 * _TOP + _STEP * max(0, *(len(some) - 1 for some in listed.values()))
+    label = "Neighbors of both nodes; dashed lines join neighbors that vote with the node they are similar to"
+    root = picture("pair-picture", (0, 0, _PAIR_WIDE, height), label)
+    root.attrib |= {"fill": "currentColor", "stroke": "none", "font-size": "12"}
+    lines, marks = add(root, "g"), add(root, "g")
+    for end, middle in ENDS.items():
+        side, anchor = (-1, "end") if end == "source" else (1, "start")
+        x = middle + 140 * side
+        for i, (node, vote) in enumerate(listed[end]):
+            y, shown = _TOP + _STEP * i, readable(shorten(node.caption, _LONGEST))
+            from_here: dict[str, float | str] = {"x1": x, "y1": y, "y2": height / 2}
+            add(lines, "line", **from_here, x2=middle, stroke="var(--edge)", stroke_width=1 if vote is None else 2)
+            if vote is not None:
+                other: dict[str, float | str] = {"stroke": "var(--accent)", "stroke_dasharray": "4 4"}
+                add(lines, "line", **from_here, x2=_PAIR_WIDE - middle, stroke_width=1.5, **other)
+                shown += f" ({decimal(vote.similarity)})"
+            radius, color = (4, "var(--field)") if vote is None else (6, "var(--accent)")
+            add(marks, "circle", cx=x, cy=y, r=radius, fill=color)
+            add(marks, "text", shown, x=x + 11 * side, y=y + 4, text_anchor=anchor)
+        own = explanation.query.source if end == "source" else explanation.query.target
+        ring = {"fill": "var(--paper)", "stroke": "currentColor", "stroke_width": "2.5"}
+        add(marks, "circle", cx=middle, cy=height / 2, r=9, **ring)
+        name = readable(shorten(own.caption, _LONGEST))
+        add(marks, "text", name, x=middle, y=height / 2 + 24, text_anchor="middle", font_weight="bold")
     return as_text(root)

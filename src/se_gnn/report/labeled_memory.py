@@ -14,94 +14,45 @@ import numpy.typing as npt
 
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
-from se_gnn.labels import AuditRow, Finding, audit, certify
+from se_gnn.labels import Audit, AuditRow, Certificates, audit, certify
 from se_gnn.labels.novelty import Novelty
-from se_gnn.labels.sets import prediction_sets
+from se_gnn.labels.sets import PredictionSets, prediction_sets
 from se_gnn.model import Model, Prediction
 from se_gnn.report.charts import certified_chart
 
 MOST_SUSPECTS = 12
-MOST_STRANGERS = 12
 ORDERS = 20  # random orders for Shapley values: a page need not be as exact as `se-gnn labels audit`
 MOST_PAIRS = 10**8  # of nodes and labeled nodes that are ranked for a page
 FEWEST_NODES = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class CertifiedShare:
-    """Share of the predictions that no change of up to ``count`` labeled nodes changes."""
-
-    count: int
-    removed: float
-    relabeled: float
-
-
-class Stranger(NamedTuple):
-    """A node without an answer, and its closest known case."""
-
-    node: int
-    score: float
-    closest: int
-
-
-@dataclass(frozen=True, slots=True)
-class Strangers:
-    """Nodes too unlike anything known, the strangest first."""
-
-    first: tuple[Stranger, ...]
-    count: int
-    threshold: float
-    false_alarms: float
-
-
 class LabeledMemory(NamedTuple):
     """The section on the labeled memory."""
 
+    certified: Certificates  # of the nodes that were looked at
     chart: str
-    shares: tuple[CertifiedShare, ...]
-    num_certified: int  # nodes that were looked at
-    findings: tuple[tuple[str, int], ...]
-    suspects: tuple[AuditRow, ...]
-    num_labeled: int
-    num_edits: int
-    strangers: Strangers | None  # None where the graph is too large to judge them
+    audit: Audit
+    suspects: tuple[AuditRow, ...]  # labeled nodes with findings
+    strangers: IntArray  # nodes too unlike anything known, the strangest first
 
 
-def labeled_memory(trained: Model, prediction: Prediction, novelty: Novelty | None) -> LabeledMemory:
+def labeled_memory(trained: Model, novelty: Novelty | None) -> LabeledMemory:
     """Search the smallest sets that change predictions, audit the labeled nodes, find those that have no answer.
 
     Args:
         trained: the model.
-        prediction: of all nodes.
         novelty: of all nodes; None: the graph is too large to judge them.
     """
     certified = certify(trained, _looked_at(trained.graph))
     judged = audit(trained, num_orders=ORDERS)
-    removal, relabeling = certified.removal, certified.relabeling
-    rows = sorted(judged, key=lambda row: (not row.findings, -row.suspicion))
+    far = np.empty(0, np.int64) if novelty is None else np.flatnonzero(novelty.abstains)
     return LabeledMemory(
-        chart=certified_chart(certified.curve(removal), certified.curve(relabeling)),
-        shares=tuple(
-            CertifiedShare(count, removal.share_certified(count), relabeling.share_certified(count))
-            for count in certified.counts
-        ),
-        num_certified=len(certified),
-        findings=tuple((str(finding), len(judged.found(finding))) for finding in Finding),
-        suspects=tuple(row for row in rows[:MOST_SUSPECTS] if row.findings),
-        num_labeled=len(judged),
-        num_edits=len(trained.history),
-        strangers=None if novelty is None else _strangers(novelty, prediction),
+        certified=certified,
+        chart=certified_chart(certified.curve(certified.removal), certified.curve(certified.relabeling)),
+        audit=judged,
+        suspects=tuple(row for row in judged if row.findings)[:MOST_SUSPECTS],
+        strangers=far if novelty is None else far[np.argsort(-novelty.score[far], kind="stable")],
     )
-
-
-def _strangers(found: Novelty, prediction: Prediction) -> Strangers:
-    far = np.flatnonzero(found.abstains)
-    order = far[np.argsort(-found.score[far], kind="stable")]
-    first = tuple(
-        Stranger(node, float(found.score[node]), int(prediction.cases[node, 0]))
-        for node in order[:MOST_STRANGERS].tolist()
-    )
-    return Strangers(first, len(far), found.threshold, found.false_alarms)
 
 
 def _looked_at(graph: Graph) -> IntArray:
@@ -111,9 +62,6 @@ def _looked_at(graph: Graph) -> IntArray:
     if len(candidates) <= most:
         return candidates
     return candidates[np.linspace(0, len(candidates) - 1, most).astype(np.int64)]
-
-
-MOST_MISLEADING = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,33 +103,9 @@ def find_misleading(prediction: Prediction, graph: Graph) -> list[Misleading]:
 COVERAGES = (0.8, 0.9, 0.95)
 
 
-class SetRow(NamedTuple):
-    """Sets at one coverage, on the test nodes."""
-
-    coverage: float
-    mean_size: float
-    single: float  # share of sets with one class
-    covered: float
-
-
-class SetTable(NamedTuple):
-    """Prediction sets at some coverages."""
-
-    rows: tuple[SetRow, ...]
-    num_calibration: int
-    num_test: int
-
-
-def set_table(trained: Model) -> SetTable | None:
-    """Sets of the test nodes by APS; None without test nodes, or too few calibration nodes for any coverage."""
+def set_table(trained: Model) -> list[PredictionSets]:
+    """Sets of the test nodes by APS at some coverages; none without test nodes, or with too few calibration nodes."""
     graph = trained.graph
     needed = {coverage: math.ceil(coverage / (1 - coverage) - 1e-9) for coverage in COVERAGES}
-    usable = [coverage for coverage, least in needed.items() if len(graph.calibration) >= least]
-    if not usable or not len(graph.test):
-        return None
-    rows = []
-    for coverage in usable:
-        found = prediction_sets(trained, graph.test, coverage=coverage, seed=trained.facts.seed)
-        single = float((found.sizes == 1).mean())
-        rows.append(SetRow(coverage, found.mean_size, single, found.covered(graph.labels)))
-    return SetTable(tuple(rows), len(graph.calibration), len(graph.test))
+    usable = [one for one, least in needed.items() if len(graph.calibration) >= least and len(graph.test)]
+    return [prediction_sets(trained, graph.test, coverage=one, seed=trained.facts.seed) for one in usable]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import itertools
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
@@ -15,72 +14,17 @@ import numpy.typing as npt
 from tqdm import tqdm
 
 from se_gnn.explain import CRUCIAL_EDGES, CaseVote, EdgeInfo, Explanation, explain
-from se_gnn.explain.explanation import MatchedEdge, NumberAnswer
-from se_gnn.explain.text import SideBySide, side_by_side
+from se_gnn.explain.explanation import MatchedEdge
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray, dense
 from se_gnn.labels.novelty import Novelty
 from se_gnn.model import Model
-from se_gnn.plot.edge_style import shown_types
-from se_gnn.plot.figure import vote_bars
+from se_gnn.plot.drawing import shown_types
+from se_gnn.plot.figure import Bar, vote_bars
 from se_gnn.plot.local_view import LocalView, chosen_cases
 from se_gnn.plot.svg import Href, LocalGraphPicture, local_graph_pictures
-from se_gnn.report.charts import distribution
 
 MOST_VOTES = 15  # single cases; the others are summed up by class
-
-
-class Piece(NamedTuple):
-    """A part of a bar."""
-
-    start: float
-    width: float
-
-
-class VoteRow(NamedTuple):
-    """One case, or those of a class that are not shown one by one: then ``vote`` and bars are None."""
-
-    vote: CaseVote | None
-    label: int
-    weight: float
-    cases: int
-    bar: Piece | None = None  # a sum of many beside single ones would look like the nearest
-    node_term: Piece | None = None
-    structure_term: Piece | None = None
-
-
-def vote_rows(explanation: Explanation) -> list[VoteRow]:
-    """The vote laid out as bars."""
-    bars = [bar for bar in vote_bars(explanation, MOST_VOTES) if bar.cases]
-    shown = [bar.vote for bar in bars if bar.vote is not None]
-    ends = [0.0] + [end for one in shown for end in (one.node_term, one.structure_term, one.similarity)]
-    low, high = min(ends), max(ends)
-    scale = 100 / (high - low or 1)
-    heaviest = max(one.weight for one in shown) or 1
-
-    def piece(start: float, end: float) -> Piece:
-        return Piece((min(start, end) - low) * scale, abs(end - start) * scale)
-
-    rows = []
-    for bar in bars:
-        one, structure = bar.vote, None
-        if one is None:
-            rows.append(VoteRow(None, bar.label, bar.weight, bar.cases))
-            continue
-        if one.structure_similarity is not None:
-            start = one.node_term if one.node_term * one.structure_term > 0 else 0.0
-            structure = piece(start, start + one.structure_term)
-        width = Piece(0, 100 * bar.weight / heaviest)
-        rows.append(VoteRow(one, bar.label, bar.weight, 1, width, piece(0, one.node_term), structure))
-    return rows
-
-
-def slices(explanation: Explanation) -> list[tuple[int, float, float]]:
-    """Class, start and share of the probabilities side by side, highest first; a class without votes has no slice."""
-    if isinstance(explanation.answer, NumberAnswer):
-        return []
-    starts = itertools.accumulate((share for _, share in explanation.shares), initial=0.0)
-    return [(label, start, share) for (label, share), start in zip(explanation.shares, starts)]
 
 
 class NodeImages:
@@ -130,14 +74,11 @@ class NodePart:
     """One explained node."""
 
     explanation: Explanation
-    vote: list[VoteRow]
-    slices: list[tuple[int, float, float]]
-    distribution: str  # of the voting numbers; empty: classes are predicted
+    vote: list[Bar]
     shown: tuple[CaseVote, ...]
     pictures: list[LocalGraphPicture]
     edges: list[EdgeRow]
     types: dict[int, str]  # types of the edges in the pictures
-    values: SideBySide
 
 
 def node_parts(
@@ -166,14 +107,11 @@ def node_part(
     pictures = local_graph_pictures(explanation, num_cases=k, crucial_edges=crucial_edges, href=href)
     return NodePart(
         explanation=explanation,
-        vote=vote_rows(explanation),
-        slices=slices(explanation),
-        distribution=distribution(explanation) if isinstance(explanation.answer, NumberAnswer) else "",
+        vote=[bar for bar in vote_bars(explanation, MOST_VOTES) if bar.cases],
         shown=shown,
         pictures=pictures,
         edges=_edge_rows(explanation, shown, pictures[0].view),
         types=shown_types(explanation, *(picture.view.edge_ids for picture in pictures)),
-        values=side_by_side(explanation.query, [explanation.nodes[one.node] for one in shown]),
     )
 
 

@@ -19,15 +19,14 @@ from se_gnn.explain import compare_settings
 from se_gnn.explain.text import edge_rule
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
+from se_gnn.labels import Finding
 from se_gnn.labels.novelty import Novelty, novelty_of_all
 from se_gnn.model import Model, Prediction
 from se_gnn.model.numbers import NumberPrediction, predict_numbers
-from se_gnn.report.card import model_card
-from se_gnn.report.charts import reliability_diagram
-from se_gnn.report.labeled_memory import MOST_MISLEADING, find_misleading, labeled_memory, set_table
+from se_gnn.report.card import card_values
+from se_gnn.report.labeled_memory import find_misleading, labeled_memory
 from se_gnn.report.node import NodeImages, node_parts
-from se_gnn.report.pair import pair_part
-from se_gnn.report.predictions import certainty, prediction_table, unlabeled
+from se_gnn.report.predictions import UNITS, certainty, prediction_table, unlabeled
 from se_gnn.report.templating import page_environment, script, stylesheet
 from se_gnn.similarity import measure_named
 
@@ -105,30 +104,24 @@ def report_html(
     )
 
 
-def card_values(trained: Model, prediction: Prediction | NumberPrediction) -> dict[str, Any]:
-    """What the template `model.html` shows."""
-    card = model_card(trained, prediction)
-    if card.classes is None:
-        return {"card": card, "reliability": "", "sets": None}
-    return {"card": card, "reliability": reliability_diagram(card.classes.calibration), "sets": set_table(trained)}
-
-
 def _about_classes(
     trained: Model, prediction: Prediction, explained: IntArray, novelty: Novelty | None
 ) -> dict[str, Any]:
     """Facts about the labeled nodes and about all predictions."""
-    misleading = find_misleading(prediction, trained.graph)
     return {
         "predictions": prediction_table(prediction, trained.graph, explained=explained, novelty=novelty),
-        "memory": labeled_memory(trained, prediction, novelty),
-        "misleading": misleading[:MOST_MISLEADING],
-        "num_misleading": len(misleading),
+        "units": UNITS,
+        "memory": labeled_memory(trained, novelty),
+        "history": trained.history,
+        "findings": list(Finding),
+        "novelty": novelty,
+        "misleading": find_misleading(prediction, trained.graph),
     }
 
 
 def pairs_html(explanations: Sequence[PairExplanation], *, title: str) -> str:
     """A page about pairs of nodes: how likely each is linked, and the neighbors that vote."""
-    return _page("pairs.html", title, 0, parts=[pair_part(one) for one in explanations])
+    return _page("pairs.html", title, 0, explanations=explanations)
 
 
 def _page(template: str, title: str, num_classes: int, **values: Any) -> str:

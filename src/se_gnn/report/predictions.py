@@ -21,25 +21,15 @@ UNITS = 10_000  # of a share; whole numbers are short
 FIRST_ROWS = 12
 
 
-class Row(NamedTuple):
-    """The prediction of one node, and the labeled node that counted most in it."""
-
-    node: int
-    predicted: int
-    answered: bool  # else the model abstains
-    probability: float
-    label: int
-    part: str  # of the split; empty where it is in none
-    closest: int
-    closest_label: int
-    weight: float
-
-
 class PredictionTable(NamedTuple):
-    """All predictions: the columns as JSON, and the rows that a page without script shows, least certain first."""
+    """All predictions: the columns, also as JSON, and the nodes that a page without script shows, least certain first.
 
+    Shares are in :data:`UNITS`, and classes and parts are positions in ``classes`` and ``parts``.
+    """
+
+    columns: dict[str, Any]
     json: str
-    first: tuple[Row, ...]
+    first: tuple[int, ...]
 
 
 def prediction_table(
@@ -64,23 +54,10 @@ def prediction_table(
         "weight": shares_in_units(prediction.weights[:, 0]),
         "explained": explained.tolist(),
     }
-    rows = [
-        Row(
-            node=node,
-            predicted=int(prediction.classes[node]),
-            answered=bool(answered[node]),
-            probability=float(certainty(prediction)[node]),
-            label=columns["label"][node],
-            part=parts[columns["part"][node]],
-            closest=columns["closest"][node],
-            closest_label=columns["label"][columns["closest"][node]],
-            weight=float(prediction.weights[node, 0]),
-        )
-        for node in np.argsort(columns["probability"], kind="stable")[:FIRST_ROWS].tolist()  # as the script sorts
-    ]
+    first = np.argsort(columns["probability"], kind="stable")[:FIRST_ROWS].tolist()  # as the script sorts
     text = json.dumps(columns, ensure_ascii=False, separators=(",", ":"))
     # a name may hold </script> or <!--, which would end or change the element that the text stands in
-    return PredictionTable(text.replace("<", "\\u003c"), tuple(rows))
+    return PredictionTable(columns, text.replace("<", "\\u003c"), tuple(first))
 
 
 def certainty(prediction: Prediction) -> FloatArray:

@@ -11,11 +11,20 @@ from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
-from se_gnn.explain.text import agreeing_facts, contrast_edges, contrast_values, contrast_words, joint, side_by_side
+from se_gnn.explain.text import (
+    agreeing_facts,
+    contrast_edges,
+    contrast_values,
+    contrast_words,
+    joint,
+    rows_beside,
+    side_by_side,
+)
 from se_gnn.number_format import decimal, effect, percent, tenths
 from se_gnn.optional import require
 from se_gnn.plot.style import class_style, isolated, readable
 from se_gnn.plot.svg import match_class, type_mark
+from se_gnn.report.charts import distribution, pair_picture
 
 STYLES = (
     "colors.css", "page.css", "tables.css", "card.css", "memory.css", "predictions.css", "node.css", "matching.css",
@@ -74,6 +83,9 @@ def page_environment(packages: Sequence[str] = ("se_gnn.report",)) -> Any:
         contrast_values=contrast_values,
         contrast_edges=contrast_edges,
         side_by_side=side_by_side,
+        rows_beside=rows_beside,
+        pair_picture=pair_picture,
+        distribution=distribution,
         vote_actions=lambda node: "",
         link_edges=False,
     )

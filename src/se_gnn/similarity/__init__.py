@@ -4,13 +4,12 @@ Everything outside asks a :class:`Similarity`; which backend computes the answer
 """
 
 from se_gnn.similarity.backend import Nearest, can_record, top
-from se_gnn.similarity.comparison import EdgeMatching, combine
+from se_gnn.similarity.comparison import Matches, combine
 from se_gnn.similarity.items import Items, items_of
 from se_gnn.similarity.measure import Measure, measure_named
-from se_gnn.similarity.similarity import Matches, Similarities, Similarity, who_votes
+from se_gnn.similarity.similarity import Similarities, Similarity, who_votes
 
 __all__ = [
-    "EdgeMatching",
     "Items",
     "Matches",
     "Measure",

@@ -17,10 +17,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numba
 import numpy as np
 import torch
 from torch import Tensor
 
+from se_gnn.compiled_code import compiled
 from se_gnn.deterministic import rows
 from se_gnn.device import memory_budget
 from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
@@ -31,29 +33,67 @@ from se_gnn.similarity.measure import Measure
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EdgeMatching:
-    r"""Best matches of the distinct edges of some nodes in the local graphs of others, by the ids of the edges.
+class Matches:
+    r"""Edges of T queries matched in the local graphs of up to K cases each, in either of two layouts.
+
+    A table has a row for each distinct edge and a column for each case, and serves all queries that share an edge; with
+    many cases it would be huge. Lists have a row for each edge of each query, and a column for each of its cases.
 
     Shapes:
-        - **edge_ids** (ascending, within each part where edges have parts): :math:`(Q,)`
-        - **similarity**, **matched_ids** (-1 where a local graph has no edge that may match): :math:`(Q, L)`
-        - **ptr:** :math:`(T + 1,)`, **columns** (rows of a node's edges): :math:`(\sum_t |E_t|,)`
+        - **positions** (of the cases; -1: none): :math:`(T, K)`
+        - **ptr:** :math:`(T + 1,)`, **rows** (of each edge of each query): :math:`(\sum_t |E_t|,)`
+        - **similarity**, **matched_ids:** :math:`(Q, L)`, or :math:`(\sum_t |E_t|, K)`
     """
 
-    edge_ids: IntArray
+    positions: IntArray
+    ptr: IntArray
+    rows: Int32Array
     similarity: FloatArray
     matched_ids: Int32Array
-    ptr: IntArray
-    columns: Int32Array
+    listed: bool
 
-    def rows(self, i: int) -> Int32Array:
-        """Where the edges of the i-th node stand, in the order of their ids, [M]."""
-        return self.columns[self.ptr[i] : self.ptr[i + 1]]
+    def among(self, positions: IntArray) -> Matches:
+        """The matches in some of the cases, from a table that holds those in all of them."""
+        return dataclasses.replace(self, positions=positions)
 
-    def matched(self, rows: Int32Array | IntArray, position: int) -> IntArray:
-        """Ids of the best matches of some edges in the local graph at ``position``; -1 where that has no edge."""
-        ids: IntArray = self.matched_ids[rows, position].astype(np.int64)
-        return ids
+    def of(self, i: int) -> tuple[FloatArray, IntArray]:
+        """Similarities of the edges of the i-th query with their matches in its cases, and the ids, [M, K] each.
+
+        Where there is no case, or a case has no edge that may match: -inf or what `sim(e, -e)` is, and -1.
+        """
+        rows = self.rows[self.ptr[i] : self.ptr[i + 1]]
+        columns = np.arange(self.positions.shape[1]) if self.listed else self.positions[i]
+        nobody = self.positions[i] < 0
+        values, matched = (table[rows[:, None], columns] for table in (self.similarity, self.matched_ids))
+        values[:, nobody], matched[:, nobody] = -np.inf, -1
+        return values, matched.astype(np.int64)
+
+    def importance(self) -> FloatArray:
+        """Mean similarity of each edge with its matches in the cases that have edges, Eq. (10); NaN: none has."""
+        importance = np.empty(len(self.rows), np.float32)
+        _importance(self.similarity, self.ptr, self.rows, self.positions, self.listed, importance)
+        return importance
+
+
+@compiled(parallel=True)
+def _importance(
+    similarity: FloatArray,
+    ptr: IntArray,
+    rows: Int32Array,
+    positions: IntArray,
+    listed: bool,
+    importance: FloatArray,
+) -> None:
+    for i in numba.prange(len(ptr) - 1):
+        for m in range(ptr[i], ptr[i + 1]):
+            total, count = np.float32(0), 0
+            for k in range(positions.shape[1]):
+                if positions[i, k] >= 0:
+                    value = similarity[rows[m], k if listed else positions[i, k]]
+                    if value > -np.inf:
+                        total += value
+                        count += 1
+            importance[m] = total / np.float32(count) if count else np.nan
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,11 +178,11 @@ class Comparison:
             back = self._means(self.cases, self.back(), max_memory) if self.needs_way_back else None
         return self._joined_ways(there, back)
 
-    def structure_and_matches(self, max_memory: int | str | None) -> tuple[Tensor, EdgeMatching]:
+    def structure_and_matches(self, max_memory: int | str | None) -> tuple[Tensor, Matches]:
         """The same with the best matches of the queries' edges; no gradients."""
-        there, matching = self._matched()
+        there, matches = self._matched()
         back = self._means(self.cases, self.back(), max_memory) if self.needs_way_back else None
-        return self._joined_ways(there, back), matching
+        return self._joined_ways(there, back), matches
 
     def listed_structure(self, asking: IntArray, ptr: IntArray, positions: IntArray) -> Tensor:
         """s^e of the queries at ``asking`` and the cases listed for each, [n]; no gradients."""
@@ -207,22 +247,23 @@ class Comparison:
         means = [edge_mean(match_edges(self.points, way)[0], way, own) for way, own in zip(ways, weights)]
         return self._joined_parts(asking, ways, means, weights)
 
-    def _matched(self) -> tuple[Tensor, EdgeMatching]:
+    def _matched(self) -> tuple[Tensor, Matches]:
         """The mean of Eq. (6) there, and all matches that it is made of; no gradients."""
         points, queries, ways = self.points.detached(), self.queries, self.there()
         without_edges = ~self.cases.with_edges(points.device)  # [L]: there is nothing to match at all
-        means, ids, values, matched = [], [], [], []
+        means, values, matched = [], [], []
         for way in ways:
             best, winners = self.backend.match(points, *way)
             means.append(edge_mean(best, way))
             if queries.part_names:
                 best = torch.where((winners >= 0) | without_edges, best, opposites(points, way.queries)[:, None])
             names = self._named(np.append(way.keys.ids, -1))  # no winner, -1, is the last
-            ids.append(self._named(way.queries.ids).astype(np.int64))
             values.append(best.cpu().numpy())
             matched.append(names[winners.cpu().numpy()])
-        tables = _below(ids), _below(values), _below(matched)
-        return self._joined_parts(queries, ways, means), EdgeMatching(*tables, queries.local.ptr, queries.columns)
+        positions = np.broadcast_to(np.arange(len(self.cases)), (len(queries), len(self.cases)))
+        tables = _below(values), _below(matched)
+        found = Matches(positions, queries.local.ptr, queries.columns, *tables, listed=False)
+        return self._joined_parts(queries, ways, means), found
 
     def _joined_parts(
         self,

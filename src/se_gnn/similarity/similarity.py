@@ -11,12 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-import numba
 import numpy as np
 import torch
 from torch import Tensor
 
-from se_gnn.compiled_code import compiled
 from se_gnn.device import items_within, memory_budget
 from se_gnn.files.npy import take_rows
 from se_gnn.graph import Graph, LocalGraphs
@@ -25,7 +23,7 @@ from se_gnn.graph.local import MAX_NODES
 from se_gnn.graph.rows import take
 from se_gnn.settings import SimilaritySettings
 from se_gnn.similarity.backend import Nearest, Points
-from se_gnn.similarity.comparison import Comparison, EdgeMatching, combine
+from se_gnn.similarity.comparison import Comparison, Matches, combine
 from se_gnn.similarity.edges import Terms, edge_vectors
 from se_gnn.similarity.items import Items, items_of
 from se_gnn.similarity.measure import Measure, measure_named
@@ -125,7 +123,7 @@ class Similarity:
         return Similarities(node, comparison.listed_structure(everyone, ptr, positions), weight)
 
     @torch.no_grad()
-    def compare_with_matches(self, queries: Items, cases: Items) -> tuple[Similarities, EdgeMatching]:
+    def compare_with_matches(self, queries: Items, cases: Items) -> tuple[Similarities, Matches]:
         """As :meth:`compare`, with the best matches of the queries' edges in all cases; no gradients."""
         comparison = self.comparison(queries, cases)
         structure, matching = comparison.structure_and_matches(self.max_memory)
@@ -156,13 +154,14 @@ class Similarity:
         They are found for these cases alone, or in one table for all cases, whichever holds fewer numbers.
         """
         if _table_is_smaller(queries, cases, positions.shape[1]):
-            return Matches.of_table(self.compare_with_matches(queries, cases)[1], positions)
+            return self.compare_with_matches(queries, cases)[1].among(positions)
         matched_in, places = cases, positions
         if not isinstance(self.h, Tensor):  # only what is matched is read
             used = np.unique(positions[positions >= 0])
             matched_in, places = cases.select(used), np.where(positions < 0, -1, np.searchsorted(used, positions))
         comparison = self.comparison(queries, matched_in)
-        return Matches.of_lists(queries, positions, *comparison.listed_matches(places))
+        rows: Int32Array = np.arange(len(queries.local.edge_ids), dtype=np.int32)
+        return Matches(positions, queries.local.ptr, rows, *comparison.listed_matches(places), listed=True)
 
     @torch.no_grad()
     def nearest_with_matches(self, queries: Items, cases: Items, count: int, *, depth: int) -> tuple[Nearest, Matches]:
@@ -176,7 +175,7 @@ class Similarity:
         similarities, table = self.compare_with_matches(queries, cases)
         everyone = torch.arange(len(cases), device=self.device)
         found = self._voting(queries, cases, everyone, similarities).cut(depth)
-        return found, Matches.of_table(table, who_votes(found.first(count)))
+        return found, table.among(who_votes(found.first(count)))
 
     def queries_at_a_time(self, most: int) -> int:
         """How many queries to compare at a time; all that there are if embeddings are in memory.
@@ -248,77 +247,6 @@ class Similarity:
         itself = queries.nodes_on(self.device)[:, None] == cases.nodes_on(self.device)[positions]
         overall = found.overall.masked_fill(itself, -torch.inf)
         return Nearest(positions.expand_as(overall), overall, found.node, found.structure)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Matches:
-    r"""Edges of T queries matched in the local graphs of up to K cases each, in either of two layouts.
-
-    A table has a row for each distinct edge and a column for each case, and serves all queries that share an edge; with
-    many cases it would be huge. Lists have a row for each edge of each query, and a column for each of its cases.
-
-    Shapes:
-        - **positions** (of the cases; -1: none): :math:`(T, K)`
-        - **ptr:** :math:`(T + 1,)`, **rows** (of each edge of each query): :math:`(\sum_t |E_t|,)`
-        - **similarity**, **matched_ids:** :math:`(Q, L)`, or :math:`(\sum_t |E_t|, K)`
-    """
-
-    positions: IntArray
-    ptr: IntArray
-    rows: Int32Array
-    similarity: FloatArray
-    matched_ids: Int32Array
-    listed: bool
-
-    @classmethod
-    def of_table(cls, table: EdgeMatching, positions: IntArray) -> Matches:
-        """Read from the matches of all distinct edges in all cases."""
-        return cls(positions, table.ptr, table.columns, table.similarity, table.matched_ids, listed=False)
-
-    @classmethod
-    def of_lists(cls, queries: Items, positions: IntArray, similarity: FloatArray, matched: Int32Array) -> Matches:
-        """Read from the matches of each edge of each query in its own cases."""
-        rows: Int32Array = np.arange(len(queries.local.edge_ids), dtype=np.int32)
-        return cls(positions, queries.local.ptr, rows, similarity, matched, listed=True)
-
-    def of(self, i: int) -> tuple[FloatArray, IntArray]:
-        """Similarities of the edges of the i-th query with their matches in its cases, and the ids, [M, K] each.
-
-        Where there is no case, or a case has no edge that may match: -inf or what `sim(e, -e)` is, and -1.
-        """
-        rows = self.rows[self.ptr[i] : self.ptr[i + 1]]
-        columns = np.arange(self.positions.shape[1]) if self.listed else self.positions[i]
-        nobody = self.positions[i] < 0
-        values, matched = (table[rows[:, None], columns] for table in (self.similarity, self.matched_ids))
-        values[:, nobody], matched[:, nobody] = -np.inf, -1
-        return values, matched.astype(np.int64)
-
-    def importance(self) -> FloatArray:
-        """Mean similarity of each edge with its matches in the cases that have edges, Eq. (10); NaN: none has."""
-        importance = np.empty(len(self.rows), np.float32)
-        _importance(self.similarity, self.ptr, self.rows, self.positions, self.listed, importance)
-        return importance
-
-
-@compiled(parallel=True)
-def _importance(
-    similarity: FloatArray,
-    ptr: IntArray,
-    rows: Int32Array,
-    positions: IntArray,
-    listed: bool,
-    importance: FloatArray,
-) -> None:
-    for i in numba.prange(len(ptr) - 1):
-        for m in range(ptr[i], ptr[i + 1]):
-            total, count = np.float32(0), 0
-            for k in range(positions.shape[1]):
-                if positions[i, k] >= 0:
-                    value = similarity[rows[m], k if listed else positions[i, k]]
-                    if value > -np.inf:
-                        total += value
-                        count += 1
-            importance[m] = total / np.float32(count) if count else np.nan
 
 
 def _table_is_smaller(queries: Items, cases: Items, count: int) -> bool:

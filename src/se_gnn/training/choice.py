@@ -6,9 +6,10 @@ are compared by a model that they did not choose, and nothing is retrained. The 
 model's figures are *cross-fitted* too: each fold is answered by the vote that the other folds choose.
 
 With n such nodes no class gets more than 1 - 3 / (n + 2): if n answers are all correct, up to 3 in n may still be wrong
-(the rule of three, 95% confidence). At least this share of the vote is held in reserve. For the same reason tau and the
-reserve are chosen as if half a standard error more of the answers were wrong. Settings that the user gave are not
-changed. Shapes: T validation nodes, L labeled nodes, C classes, V votes that are tried.
+(the rule of three, 95% confidence). At least this share of the vote is held in reserve. Tau and the reserve have the
+lowest log loss, to which the gap between the mean claim and the share of correct answers is added: the log loss alone
+prefers claims that are too low. Settings that the user gave are not changed. Shapes: T validation nodes, L labeled
+nodes, C classes, V votes that are tried.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from se_gnn.ranking import Answers, ClassAnswers, tally, vote
 from se_gnn.settings import Decision, Resolved
 from se_gnn.settings.settings import RANKINGS, Origin
 from se_gnn.similarity import Similarities, top
+from se_gnn.training.portfolio import standard_error
 
 NUM_NEAREST = (10, 20, 40)  # K
 MANY_NEAREST = (200, 500)  # where there are more labeled nodes than that
@@ -44,8 +46,10 @@ RESERVES = (0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3)
 FEW = 20  # fewer validation nodes are too few to choose by
 NUM_FOLDS = 5
 MOST_PAIRS = 50_000_000  # validation and labeled nodes that are compared; of more, some validation nodes are left out
-CLOSE = 0.01  # a figure that is this much lower is as good
+GAP = 4.0  # weight of the gap between claims and correct answers; 1 is its own share of a log-likelihood
+CLOSE = 0.5  # standard errors by which a figure that is as good may be lower
 CLOSE_RANKING = 0.002
+CHOSEN_BY_LOSS = ("accuracy", "loss")  # with these as best_by the log loss chooses tau
 SURE = 0.99
 
 ModelOf = Callable[[Resolved, int], SEGNN]  # with some settings, chosen outside a fold; the fold -1: by all nodes
@@ -199,7 +203,7 @@ class Votes:
         best, reserve = self._best(rows)
         size, weight, tau = self.names[best]
         by = self.settings.selection.best_by
-        if not self.settings.is_given("temperature") and by not in RANKINGS:
+        if not self.settings.is_given("temperature") and by in CHOSEN_BY_LOSS:
             tau = self._finer(size, weight, tau, reserve)
         probabilities = answered(self.similarities, self.answers, [(size, weight, tau)])
         reserve = float(f"{self._losses(probabilities, rows)[1][0]:.3g}")
@@ -208,7 +212,7 @@ class Votes:
         right = int((probabilities[0].argmax(axis=1) == self.labels).sum())
         correct = f"{right} of {len(self.labels):,} validation nodes correct"
         among = "the most accurate" if by == "accuracy" else f"the best by {by.replace('_', ' ')}"
-        count = len({name[:2] for name in self.names}) if by not in RANKINGS else len(self.names)
+        count = len({name[:2] for name in self.names}) if by in CHOSEN_BY_LOSS else len(self.names)
         reason = f"best log loss ({loss:.3f}) among {among} of {count} settings ({correct})"
         if by == "loss":
             reason = f"best log loss ({loss:.3f}) of {count} settings ({correct})"
@@ -228,7 +232,7 @@ class Votes:
         return {**{name: figures[name] for name in kept}, "wrong_above_99": sure}
 
     def _finer(self, size: int, weight: float, tau: float, reserve: float) -> float:
-        """The tau with the lowest log loss between the two neighbors of one in the list."""
+        """The tau with the lowest loss between the two neighbors of one in the list."""
         step = np.log(TAUS[1] / TAUS[0])
         low, high = max(np.log(tau) - step, np.log(SMALLEST_TAU)), min(np.log(tau) + step, np.log(LARGEST_TAU))
         rows = np.ones(len(self.labels), bool)
@@ -241,54 +245,57 @@ class Votes:
         return float(f"{np.exp(found.x):.3g}")  # so that what is saved is what is printed
 
     def _losses(self, probabilities: FloatArray, rows: BoolArray) -> tuple[Float64Array, Float64Array]:
-        """The log loss of each vote on some nodes with the best reserve, and this reserve, [V] each.
+        """The loss of each vote on some nodes with the best reserve, and this reserve, [V] each.
 
-        Half a standard error more of the answers may be wrong than these nodes show, so this share of each label is
-        spread over all classes.
+        Beside the log loss it counts how far the mean claim is from the share of correct answers. Two more that are
+        correct and two that are wrong are assumed, so that a share of 100% is never claimed.
         """
         truth = np.flatnonzero(rows)
+        count, labels, num_classes = len(truth), self.labels[truth], probabilities.shape[2]
         every = probabilities[:, truth].astype(np.float64)  # [V, ., C]
-        own, doubt = every[:, np.arange(len(truth)), self.labels[truth]], 0.25 / math.sqrt(len(truth))
-        least = 3 / (len(truth) + 2) / (1 - 1 / max(2, probabilities.shape[2]))  # the likeliest class gets 1 / C of it
+        own, claimed = every[:, np.arange(count), labels], every.max(axis=2).mean(axis=1)
+        right = ((every.argmax(axis=2) == labels).sum(axis=1) + 2) / (count + 4)  # [V]
+        least = 3 / (count + 2) / (1 - 1 / max(2, num_classes))  # the likeliest class gets 1 / C of it
         reserves = [least, *(reserve for reserve in RESERVES if reserve > least)]
         if self.settings.is_given("reserve"):
             reserves = [self.settings.vote.reserve]
 
-        def loss(shares: Float64Array, reserve: float) -> Float64Array:
-            spread = (1 - reserve) * shares + reserve / probabilities.shape[2]
-            found: Float64Array = -np.log(np.clip(spread, 1e-8, 1)).reshape(len(shares), -1).mean(axis=1)
+        def loss(reserve: float) -> Float64Array:
+            log_loss = -np.log(np.clip((1 - reserve) * own + reserve / num_classes, 1e-8, 1)).mean(axis=1)
+            gap = (1 - reserve) * claimed + reserve / num_classes - right
+            found: Float64Array = log_loss + GAP * np.square(gap) / (2 * right * (1 - right))
             return found
 
-        losses = np.stack([(1 - doubt) * loss(own, one) + doubt * loss(every, one) for one in reserves])
+        losses = np.stack([loss(reserve) for reserve in reserves])
         return losses.min(axis=0), np.array(reserves)[losses.argmin(axis=0)]
 
     def _best(self, rows: BoolArray) -> tuple[int, float]:
         """The best vote by some nodes, and its reserve.
 
         Each K and lambda gets the tau with the lowest log loss. Of these votes, those close to the best by ``best_by``
-        remain (if that is accuracy, also by balanced accuracy), and the lowest log loss decides. If ``best_by`` is the
-        figure of a ranking, it chooses tau as well.
+        remain (if that is accuracy, also by balanced accuracy), and the lowest log loss decides. If ``best_by`` is
+        neither accuracy nor the loss, it chooses tau as well.
         """
         by = self.settings.selection.best_by
         losses, reserves = self._losses(self.probabilities, rows)
         candidates = np.arange(len(losses))
-        if by not in RANKINGS:
+        if by in CHOSEN_BY_LOSS:
             groups: dict[tuple[int, float], list[int]] = {}
             for i, (size, weight, _) in enumerate(self.names):
                 groups.setdefault((size, weight), []).append(i)
             candidates = np.array([min(group, key=lambda i: losses[i]) for group in groups.values()])
         if by != "loss":
-            margin = CLOSE_RANKING if by in RANKINGS else CLOSE
-            candidates = self._close(candidates, rows, by, margin)
-            if by == "accuracy":
-                candidates = self._close(candidates, rows, "balanced_accuracy", CLOSE)
+            candidates = self._close(candidates, rows, by)
+        if by == "accuracy":
+            candidates = self._close(candidates, rows, "balanced_accuracy")
         best = int(min(candidates, key=lambda i: losses[i]))
         return best, float(reserves[best])
 
-    def _close(self, candidates: IntArray, rows: BoolArray, by: str, margin: float) -> IntArray:
+    def _close(self, candidates: IntArray, rows: BoolArray, by: str) -> IntArray:
         """Those of some votes whose figure is as good as the best one."""
         labels = self.labels[rows]
         figures = np.array([_figure(self.probabilities[i, rows], labels, by) for i in candidates])
+        margin = CLOSE_RANKING if by in RANKINGS else CLOSE * standard_error(figures.max(), by, len(labels))
         close: IntArray = candidates[figures >= figures.max() - margin]
         return close
 

@@ -50,8 +50,8 @@ from se_gnn.training.portfolio import (
     chosen_recipe,
     member_seed,
     offered_recipes,
-    offered_too,
     unused_edge_data,
+    why_offered,
     why_recipe,
     with_members,
     worth_more_epochs,
@@ -225,7 +225,7 @@ class _Fit:
         best = self._best_outside(self.finished, -1)
         decisions = []
         if selection.portfolio:
-            offered = offered_too(self.graph).values() if validated else ()
+            offered = why_offered(self.graph) if validated else []
             decisions = [why_recipe(self.finished, best, selection.best_by), *offered]
         others = [_Planned(f"{best.name}-{i + 1}", best.settings, member_seed(self.seed, i)) for i in range(1, members)]
         chosen = [best, *self._train_all(others)]
@@ -267,8 +267,8 @@ class _Fit:
         """The recipe that the validation nodes outside a fold choose; -1: all of them."""
         count = len(self.graph.validation)
         outside = count if fold < 0 else count - -(-count // NUM_FOLDS)
-        standings = [run.outside(fold).standing for run in recipes]
-        return recipes[chosen_recipe(standings, self.settings.selection.best_by, outside)]
+        figures = [run.outside(fold).standing[0] for run in recipes]
+        return recipes[chosen_recipe(figures, self.settings.selection.best_by, outside)]
 
     def _train_all(self, plans: list[_Planned]) -> list[Finished]:
         """Train whole runs, each on the rank that claims it. Every rank then has all of them, in their order.

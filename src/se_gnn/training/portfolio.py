@@ -18,7 +18,7 @@ from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.graph.columns import NumberColumn, StructureColumn
 from se_gnn.graph.graph import homophily
 from se_gnn.settings import Decision, Resolved
-from se_gnn.settings.presets import RECIPES
+from se_gnn.settings.presets import FOR_ROLES, RECIPES
 
 if TYPE_CHECKING:
     from se_gnn.training.fit import Finished
@@ -40,10 +40,35 @@ def offered_recipes(graph: Graph, settings: Resolved) -> dict[str, Resolved]:
     >>> {name: (one.encoder.steps, one.encoder.aggregation) for name, one in several.items() if name != "sparing"}
     {'smooth': (3, 'pagerank'), 'near': (3, 'pagerank'), 'steps': (3, 'steps'), 'layers': (3, 'layers')}
     """
+    return {name: settings.with_recipe(name) for name in _offered(graph)[0]}
+
+
+def why_offered(graph: Graph) -> list[Decision]:
+    """The reason, if a graph is offered other recipes than most."""
+    _, decision = _offered(graph)
+    return [] if decision is None else [decision]
+
+
+def _offered(graph: Graph) -> tuple[Sequence[str], Decision | None]:
+    """Names of recipes, the first one first in doubt, and why they are others than those for every graph.
+
+    ``columns`` is offered too if at least half of the columns of a table are numbers, unless the pieces of all columns
+    would be too many numbers. If nodes have no attributes but those that their edges give, recipes that expect a node
+    to be like its neighbors are left out: a few validation nodes could choose them by chance alone.
+    """
     if graph.predicts_numbers:
-        return {name: settings.with_recipe(name) for name in _number_recipes(graph)}
-    names = [*RECIPES, *offered_too(graph)]
-    return {name: settings.with_recipe(name) for name in names}
+        return _number_recipes(graph), None
+    columns = graph.columns
+    if columns is None or not isinstance(graph.features, np.ndarray):
+        return list(RECIPES), None
+    if all(isinstance(column, StructureColumn) for column in columns):
+        recipes = f"recipes {', '.join(FOR_ROLES)} are offered"
+        return FOR_ROLES, Decision(recipes, "nodes have no attributes of their own")
+    numbers, total = sum(type(column) is NumberColumn for column in columns), len(columns)  # not those that edges give
+    if 2 * numbers < total or graph.features.size * PIECES > MOST_PIECES:
+        return list(RECIPES), None
+    decision = Decision("recipe 'columns' is offered too", f"{numbers} of {total} node columns are numbers")
+    return [*RECIPES, "columns"], decision
 
 
 def _number_recipes(graph: Graph) -> list[str]:
@@ -53,23 +78,6 @@ def _number_recipes(graph: Graph) -> list[str]:
     standard = (known - known.mean()) / known.std()
     skewed = bool((known > 0).all()) and float((standard**3).mean()) > SKEWED
     return [name, f"{name}-log"] if skewed else [name]
-
-
-def offered_too(graph: Graph) -> dict[str, Decision]:
-    """Recipes that are offered to some graphs only, with the reasons.
-
-    ``columns`` is offered if at least half of the columns of a table are numbers, unless the pieces of all columns
-    would be too many numbers; ``roles`` if nodes have no attributes but those that their edges give.
-    """
-    if graph.predicts_numbers or graph.columns is None or not isinstance(graph.features, np.ndarray):
-        return {}
-    found, total = {}, len(graph.columns)
-    if all(isinstance(column, StructureColumn) for column in graph.columns):
-        found["roles"] = Decision("recipe 'roles' is offered too", "nodes have no attributes of their own")
-    numbers = sum(type(column) is NumberColumn for column in graph.columns)  # not those that edges give
-    if 2 * numbers >= total and graph.features.size * PIECES <= MOST_PIECES:
-        found["columns"] = Decision("recipe 'columns' is offered too", f"{numbers} of {total} node columns are numbers")
-    return found
 
 
 def quick_warning(graph: Graph) -> str | None:
@@ -99,38 +107,50 @@ def quick_warning(graph: Graph) -> str | None:
     )
 
 
-def chosen_recipe(standings: Sequence[tuple[float, float]], best_by: str, num_val: int) -> int:
-    """Which of some runs is the best, by the figure that decides and minus the loss of each on validation nodes.
+def chosen_recipe(figures: Sequence[float], best_by: str, num_val: int) -> int:
+    """Which of some runs is the best, by the figure that decides on ``num_val`` validation nodes.
 
-    A later one must be better by half a standard error of a share of ``num_val`` nodes. If several are always right, so
-    that none can be better, the one with the lowest loss is chosen.
+    A later one must be better by half a standard error. So the first of several that are always right is chosen: their
+    losses, before the vote is calibrated, say little.
+
+    >>> chosen_recipe([0.90, 0.91, 0.93], "accuracy", 70), chosen_recipe([0.98, 1.0, 1.0], "accuracy", 70)
+    (2, 1)
     """
-    perfect = [i for i, (figure, _) in enumerate(standings) if best_by != "loss" and figure == 1]
-    if perfect:
-        return max(perfect, key=lambda i: standings[i][1])
     best = 0
-    for i, (figure, _) in enumerate(standings):
-        if figure > standings[best][0] + 0.5 * _standard_error(standings[best][0], best_by, num_val):
+    for i, figure in enumerate(figures):
+        if figure > figures[best] + 0.5 * standard_error(figures[best], best_by, num_val):
             best = i
     return best
 
 
-def _standard_error(figure: float, best_by: str, num_val: int) -> float:
-    """Standard error of a share of some nodes; 0 for a loss and for R2, of which it is not known."""
-    if best_by in ("loss", "r2"):
+def standard_error(figure: float, best_by: str, num_val: int) -> float:
+    """Standard error of a share of some nodes; 0 for a loss and for R2, of which it is not known.
+
+    Two nodes more that are right and two that are wrong are added (Agresti and Coull, 1998): a share of 100% is not
+    certain either.
+    """
+    if best_by in ("loss", "r2") or figure == -math.inf:
         return 0.0
-    return math.sqrt(max(0.0, figure * (1 - figure)) / max(1, num_val))
+    count = num_val + 4
+    share = (figure * num_val + 2) / count
+    return math.sqrt(share * (1 - share) / count)
 
 
 def worth_more_epochs(figures: Sequence[float], best_by: str, num_val: int) -> set[int]:
     """Positions of the recipes that are not clearly behind the best one; the best two always go on.
 
+    Those after a recipe that none could clearly surpass are given up as well.
+
     >>> sorted(worth_more_epochs([0.80, 0.70, 0.79, 0.74], "accuracy", 500))
     [0, 2]
+    >>> sorted(worth_more_epochs([0.90, 1.0, 1.0, 0.99], "accuracy", 500))
+    [0, 1]
     """
-    order = sorted(range(len(figures)), key=lambda i: -figures[i])
+    errors = [standard_error(figure, best_by, num_val) for figure in figures]
+    limit = next((i for i, figure in enumerate(figures) if figure + 0.5 * errors[i] >= 1), len(figures))
+    order = sorted(range(min(limit + 1, len(figures))), key=lambda i: -figures[i])
     best = figures[order[0]]
-    margin = 0.1 * abs(best) if best_by in ("loss", "r2") else BEHIND * _standard_error(best, best_by, num_val)
+    margin = 0.1 * abs(best) if best_by in ("loss", "r2") else BEHIND * errors[order[0]]
     return {i for place, i in enumerate(order) if place < 2 or figures[i] >= best - margin}
 
 
@@ -143,9 +163,7 @@ def why_recipe(runs: Sequence[Finished], best: Finished, best_by: str) -> Decisi
         return Decision(what, "there are no validation nodes to choose by")
     figures = ", ".join(f"{run.name} {_figure(run, best_by)}" for run in runs)
     rule = "the simplest recipe within half a standard error of the best"
-    if best_by != "loss" and best.kept[0].standing[0] == 1:
-        rule = "the lowest loss among the recipes without a wrong answer"
-    elif best_by in ("loss", "r2"):
+    if best_by in ("loss", "r2"):
         rule = "the best recipe"
     longest = max(len(run.history) for run in runs)
     behind = [run.name for run in runs if len(run.history) == FIRST_LOOK < longest]

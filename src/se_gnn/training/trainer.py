@@ -91,7 +91,8 @@ class TrainingRun:
             self.loss = PaperLoss(self.model, graph, seed, max_memory, self.share)
         else:
             self.loss = (NumberLoss if graph.predicts_numbers else VoteLoss)(self.model, graph, seed, max_memory)
-        recorded = can_record(device) and self.loss.recordable and self.share.whole
+        plain = torch.are_deterministic_algorithms_enabled()  # of what PyTorch then calls, some waits for the host
+        recorded = can_record(device) and self.loss.recordable and self.share.whole and not plain
         self.optimizer = torch.optim.Adam(
             _parameter_groups(self.model, settings.training.weight_decay),
             lr=settings.training.learning_rate,

@@ -133,9 +133,9 @@ class Tuning:
         return self.ranking()
 
     def best(self) -> Trial:
-        """The trial that no later one beats by half a standard error; of those always right that of the lowest loss."""
-        standings = [(trial.value, -trial.loss) for trial in self.trials]
-        return self.trials[chosen_recipe(standings, self.base.selection.best_by, len(self.graph.validation))]
+        """The trial that no later one beats by half a standard error."""
+        figures = [trial.value for trial in self.trials]
+        return self.trials[chosen_recipe(figures, self.base.selection.best_by, len(self.graph.validation))]
 
     def ranking(self) -> list[Trial]:
         """All trials: the one that is taken, then the others by their figure; of equals the earlier."""

@@ -266,18 +266,18 @@ class _Extras:
         from se_gnn import results
 
         if trained.graph.predicts_numbers:
-            found = results.number_records(trained, nodes, coverage=self.coverage, scored=self._scored(nodes))
-            return results.records_as(ending, found)
-        graph, prediction, columns = trained.graph, trained.predict(nodes), list[list[results.Record]]()
+            found = results.number_columns(trained, nodes, coverage=self.coverage, scored=self._scored(nodes))
+            return results.as_file(ending, found)
+        graph, prediction = trained.graph, trained.predict(nodes)
+        columns = results.prediction_columns(prediction, graph)
         if self.rule is not None:
             sets = self.rule.sets(nodes)
-            columns.append(results.set_records(sets, graph))
+            columns |= results.set_columns(sets, graph)
             self.about_sets = sets.summary()
         scored = self._scored(nodes)
         if scored is not None:
-            columns.append(results.answer_records(scored, prediction, graph))
-        write = {".csv": results.as_csv, ".jsonl": results.as_json_lines, ".parquet": results.as_parquet}[ending]
-        return write(prediction, graph, columns)
+            columns |= results.answer_columns(scored, prediction, graph)
+        return results.as_file(ending, columns)
 
     def _scored(self, nodes: IntArray) -> Novelty | None:
         """How unlike any known node some of the nodes are; None: it was not asked for."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import re
 from collections.abc import Mapping
+from functools import lru_cache
+from html import escape
 from typing import Annotated, Any
 
 import numpy as np
@@ -25,19 +28,17 @@ from se_gnn.apps.service import models
 from se_gnn.apps.service.answers import agreement_of, node_id, other_vote, pair_explanation, recommend, table_of
 from se_gnn.apps.service.models import LONGEST_NAME, MOST_NODES, Asked
 from se_gnn.apps.service.node_table import LARGEST_ID, NodeQuery, Outcome, Part
-from se_gnn.apps.service.store import Snapshot
+from se_gnn.apps.service.store import MOST_EXPLANATIONS, Snapshot
 from se_gnn.apps.web import Pages
 from se_gnn.errors import InputError
-from se_gnn.explain import CRUCIAL_EDGES, Explanation
+from se_gnn.explain import CRUCIAL_EDGES
 from se_gnn.explain.attributes import mentioning
-from se_gnn.graph import Graph
 from se_gnn.plot.local_view import plain_view
 from se_gnn.plot.placement import laid_out
-from se_gnn.plot.svg import LocalGraphPicture, plain_picture
+from se_gnn.plot.svg import plain_picture
 from se_gnn.report import pairs_html, report_html
+from se_gnn.report.card import card_values
 from se_gnn.report.node import NodeImages, node_part
-from se_gnn.report.page import card_values
-from se_gnn.report.pair import pair_part
 from se_gnn.similarity import measure_named
 
 STYLES = (
@@ -46,6 +47,7 @@ STYLES = (
 )  # fmt: skip
 MOST_NEAREST = 200  # of the slider
 MOST_AROUND = 30  # edges of one node that are drawn around it
+_EXPANDS = re.compile(r"expand:(\d+)")  # in place of an address
 RECOMMENDED = 15  # links of a node that are shown, and neighbors
 MOST_REPORTED = 25  # nodes of one report
 EXAMPLES = {
@@ -131,10 +133,10 @@ class Views:
 
     def pair(self, snapshot: Snapshot, source: Name, target: Name, type: Name = "") -> str:
         """A pair of nodes and why it is likely to be linked, or not."""
-        part = pair_part(pair_explanation(snapshot, source, target, type))
-        ends = part.explanation.query
+        found = pair_explanation(snapshot, source, target, type)
+        ends = found.query
         asked = [("source", source), ("target", target), *([("type", type)] if type else [])]
-        values = {"part": part, "here_href": href("/pairs", asked), "json_href": href("/v1/pairs/explanation", asked)}
+        values = {"e": found, "here_href": href("/pairs", asked), "json_href": href("/v1/pairs/explanation", asked)}
         swapped = pair_href(snapshot.graph, ends.target.id, ends.source.id, type)
         return self.render("pair_page.html", snapshot, swapped=swapped, report_href=href("/report", asked), **values)
 
@@ -182,6 +184,7 @@ def _known_of(snapshot: Snapshot) -> dict[str, Any]:
         "link_edges": True,
         "numbered": graph.captions is None and all(name.isdigit() for name in graph.node_names),
         "images": NodeImages(graph),
+        "around": _Around(snapshot),
     }
     if not snapshot.predicts_links:
         settings = snapshot.trained.settings
@@ -247,20 +250,31 @@ def node_values(snapshot: Snapshot, state: NodeState) -> dict[str, Any]:
         "state": state,
         "part": part,
         "own": own,
-        "around": _around(snapshot.graph, explanation, state),
         "beside": part.shown[0].node,
         "most_nearest": min(MOST_NEAREST, labeled - int(explanation.left_out)) or 1,
         "most_crucial": min(MOST_CRUCIAL, max(1, len(explanation.edge_ids))),
     }
 
 
-def _around(graph: Graph, explanation: Explanation, state: NodeState) -> LocalGraphPicture:
-    """The edges of the node, and of the nodes around it that were expanded; a click on a node expands it."""
-    shown = np.array(sorted({state.node, *state.expanded}))
-    ptr, _, edge_ids = graph.neighbors().rows(shown)
-    some = [edge_ids[low : min(high, low + MOST_AROUND)] for low, high in itertools.pairwise(ptr.tolist())]
-    edges = np.unique(np.concatenate(some)).astype(np.int64)
-    known = mentioning(explanation, graph, edges, shown.tolist())
-    view = plain_view(known, state.node, edges, {}, most_edges=len(edges))
-    links = {node: state.toggled(node) for node in view.nodes.tolist() if node != state.node}
-    return plain_picture(view, laid_out([view])[0], known, links.get)
+class _Around:
+    """Draws the edges of a node, and of the nodes around it that were expanded; a click on a node expands it.
+
+    The drawing is the same whatever the sliders say, but for the addresses of its links.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot, self._svg = snapshot, lru_cache(MOST_EXPLANATIONS)(self._draw)
+
+    def __call__(self, state: NodeState) -> str:
+        drawn = self._svg(state.node, state.expanded)
+        return _EXPANDS.sub(lambda found: escape(state.toggled(int(found[1])), quote=True), drawn)
+
+    def _draw(self, node: int, expanded: tuple[int, ...]) -> str:
+        graph, shown = self._snapshot.graph, np.array(sorted({node, *expanded}))
+        ptr, _, edge_ids = graph.neighbors().rows(shown)
+        some = [edge_ids[low : min(high, low + MOST_AROUND)] for low, high in itertools.pairwise(ptr.tolist())]
+        edges = np.unique(np.concatenate(some)).astype(np.int64)
+        known = mentioning(self._snapshot.comparisons.own(node), graph, edges, shown.tolist())
+        view = plain_view(known, node, edges, {}, most_edges=len(edges))
+        links = {one: f"expand:{one}" for one in view.nodes.tolist() if one != node}
+        return plain_picture(view, laid_out([view])[0], known, links.get).svg

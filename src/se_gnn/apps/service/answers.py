@@ -262,10 +262,8 @@ def similarity(snapshot: Snapshot, request: models.SimilarityRequest) -> models.
     one, other = node_id(snapshot, request.one), node_id(snapshot, request.other)
     trained, settings = snapshot.trained, snapshot.trained.settings.similarity
     query, case = (trained.similarity.items(np.array([node])) for node in (one, other))
-    found, matching = trained.similarity.compare_with_matches(query, case)
-    rows = matching.rows(0)
-    values = matching.similarity[rows, 0]
-    matched = matching.matched(rows, 0)
+    found, matches = trained.similarity.compare_with_matches(query, case)
+    values, matched = (table[:, 0] for table in matches.of(0))
     known = np.flatnonzero(matched >= 0)
     best = known[np.argsort(-values[known], kind="stable")][:MOST_MATCHES]
     return models.SimilarityAnswer(
@@ -282,7 +280,7 @@ def similarity(snapshot: Snapshot, request: models.SimilarityRequest) -> models.
                 alike=list(agreeing_facts(edge_info(snapshot.graph, first), edge_info(snapshot.graph, second))),
             )
             for first, second, value in zip(
-                matching.edge_ids[rows[best]].tolist(), matched[best].tolist(), values[best].tolist()
+                query.local.row(0)[best].tolist(), matched[best].tolist(), values[best].tolist()
             )
         ],
         num_matches=len(known),

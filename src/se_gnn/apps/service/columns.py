@@ -21,7 +21,7 @@ from se_gnn.model import Model, Prediction
 from se_gnn.model.numbers import COVERAGE, NumberPrediction, calibrate_intervals, predict_numbers
 from se_gnn.plot.style import class_style, number_style
 from se_gnn.report.predictions import certainty
-from se_gnn.results import as_csv, number_records, records_as
+from se_gnn.results import as_file, number_columns, prediction_columns
 
 SHADES = 8  # of numbers on the map
 _DIGITS = re.compile(r"(\d+)")
@@ -106,7 +106,7 @@ class ClassColumns:
 
     def as_csv(self, nodes: IntArray) -> bytes:
         """As `se-gnn predict` writes some nodes."""
-        return as_csv(self.found.rows(nodes), self.graph)
+        return as_file(".csv", prediction_columns(self.found.rows(nodes), self.graph))
 
 
 class NumberColumns:
@@ -167,7 +167,7 @@ class NumberColumns:
     def as_csv(self, nodes: IntArray) -> bytes:
         """As `se-gnn predict` writes some nodes."""
         coverage = COVERAGE if np.isfinite(self.low).all() else None
-        return records_as(".csv", number_records(self.model, nodes, coverage=coverage))
+        return as_file(".csv", number_columns(self.model, nodes, coverage=coverage))
 
 
 class LinkColumns:

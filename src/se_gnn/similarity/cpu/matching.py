@@ -218,18 +218,18 @@ class Room(threading.local):
     """Memory for products, kept between calls of a thread: to be given fresh memory costs as much as to fill it."""
 
     def __init__(self) -> None:
-        self.kept: dict[str, FloatArray] = {}
+        self.kept = np.empty(0, np.float32)
 
-    def take(self, name: str, rows: int, columns: int) -> FloatArray:
-        """An uninitialized array, [rows, columns]; the last one of that name is no longer valid."""
-        held = self.kept.get(name)
-        if held is None or len(held) < rows * columns:
-            held = self.kept[name] = np.empty(rows * columns, np.float32)
-        return held[: rows * columns].reshape(rows, columns)
+    def take(self, rows: int, columns: int) -> FloatArray:
+        """An uninitialized array, [rows, columns]; the last one is no longer valid."""
+        if len(self.kept) < rows * columns:
+            self.kept = np.empty(rows * columns, np.float32)
+        return self.kept[: rows * columns].reshape(rows, columns)
 
     def give_back(self) -> None:
         """Keep no more than what is quick to read."""
-        self.kept = {name: held for name, held in self.kept.items() if held.nbytes <= 2 * GRAM_BYTES}
+        if self.kept.nbytes > 2 * GRAM_BYTES:
+            self.kept = np.empty(0, np.float32)
 
 
 ROOM = Room()
@@ -269,7 +269,7 @@ def packed(h: FloatArray, nodes: IntArray) -> FloatArray:
 
 def multiplied(h: FloatArray, nodes: IntArray, right: FloatArray) -> FloatArray:
     """Products of some nodes with those in ``right``, [U, P]; zeros where nodes end."""
-    gram = ROOM.take("gram", len(nodes) + -len(nodes) % WHOLE, COLUMNS * len(right))
+    gram = ROOM.take(len(nodes) + -len(nodes) % WHOLE, COLUMNS * len(right))
     _multiply(h, nodes, right, gram)
     return gram
 

@@ -25,6 +25,7 @@ from se_gnn.similarity import Items, items_of
 from se_gnn.training.objectives.loss import NOBODY, Loss
 from se_gnn.training.objectives.roles import BATCH, role_loss, roles_of
 
+EDGE_BATCH = 128  # most labeled nodes whose local graphs a step compares where edges carry data
 SMALLEST = 1e-8  # probability below which smoothing asks for no more
 
 
@@ -69,8 +70,10 @@ class VoteLoss(Loss):
             cases = _drawn(np.flatnonzero(voting), objective.memory_batch, generator)
         if total > objective.label_batch:
             queries = _drawn(queries, objective.label_batch, generator)
+        compared = [np.arange(len(nodes) if self.compares_edges else 0) for nodes in (queries, cases)]
+        by_edges = tuple(torch.from_numpy(_drawn(places, EDGE_BATCH, generator)) for places in compared)
         silent = None if voting[cases].all() else torch.from_numpy(~voting[cases])
-        return View(dropout, torch.from_numpy(queries), torch.from_numpy(cases), silent)
+        return View(dropout, torch.from_numpy(queries), torch.from_numpy(cases), silent, *by_edges)
 
     def losses(self, draws: ViewDraws) -> Tensor:
         """The whole loss, that over the labeled nodes, and that of the views' agreement, [3]."""
@@ -85,8 +88,7 @@ class VoteLoss(Loss):
             logits = self._similarity(h, self.labeled[view.queries], "labeled", view) / temperature
             losses.append(leave_one_out_loss(logits, silent, known, one_hot, objective))
             if self.compares_edges:
-                overall = self._overall(h, self.graph.train[view.queries.cpu().numpy()], "labeled", view) / temperature
-                losses[-1] = (losses[-1] + leave_one_out_loss(overall, silent, known, one_hot, objective)) / 2
+                losses[-1] = (losses[-1] + self._edge_loss(h, view, silent, known, one_hot)) / 2
             if len(draws.batch):
                 others = self._similarity(h, draws.batch, "batch", view) / temperature  # [B, V]
                 others = others if view.silent is None else others.masked_fill(view.silent, NOBODY)
@@ -99,6 +101,13 @@ class VoteLoss(Loss):
         if identity_losses:
             loss = loss + self.role_weight * torch.stack(identity_losses).mean()
         return torch.stack([loss, class_loss, agreement])
+
+    def _edge_loss(self, h: Tensor, view: View, silent: Tensor, known: Tensor, one_hot: Tensor) -> Tensor:
+        """The loss of some labeled nodes by the vote of some cases, compared by node and structure."""
+        some, cases, items = view.edge_queries, view.edge_cases, self.cases.items
+        queries, voting = (items.select(places.cpu().numpy()) for places in (view.queries[some], view.cases[cases]))
+        logits = self.similarity(h).compare(queries, voting).overall / self.settings.vote.temperature
+        return leave_one_out_loss(logits, silent[some][:, cases], known[some], one_hot[cases], self.objective)
 
     def answers(self) -> Tensor:
         """Class probabilities of the validation nodes by the similarity that training compares by."""
@@ -155,6 +164,8 @@ class View(Drawn):
     queries: Tensor  # positions of the labeled nodes that are predicted, [Q]
     cases: Tensor  # positions of those that may vote, [V]
     silent: Tensor | None  # which of these do not vote in this step, [V]; None: all of them vote
+    edge_queries: Tensor  # places among the queries of those whose local graphs are compared as well
+    edge_cases: Tensor  # places among those that may vote of the cases with which they are compared
 
 
 @dataclass(frozen=True, slots=True, eq=False)
