@@ -77,7 +77,8 @@ def learn(
             for _ in range(STEPS):
                 adam.zero_grad()
                 away = [((one - was) ** 2).sum() for one, was in zip(learned, initial)]
-                (loss(weights, table) + (PULL * away[0] + SIDE_PULL * away[1]) / len(contest.ends)).backward()
+                total = loss(weights, table) + (PULL * away[0] + SIDE_PULL * away[1]) / len(contest.ends)
+                total.backward()  # type: ignore[no-untyped-call]
                 adam.step()
                 shown.update()
     neighbor, direct = _exp(table)
