@@ -81,7 +81,7 @@ def test_training_links_refuses_what_it_does_not_read(linked: Path, run: Run, tm
     for given, message in (
         (("--preset", "paper"), "--preset has an effect only without --task links"),
         (("--set", "epochs=2"), "takes num_nearest and node_weight"),
-        (("--set", "num_nearest=0"), "num_nearest must be a whole number"),
+        (("--set", "num_nearest=0"), "num_nearest must be at least 1, got 0"),
     ):
         result = run("train", graph, "--task", "links", "--out", tmp_path / "model", *given)
         assert result.exit_code != 0

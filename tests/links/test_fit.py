@@ -6,14 +6,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from scipy.special import logsumexp
 
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
 from se_gnn.links import SEGNNLinkPredictor
 from se_gnn.links.negatives import hard_negatives, random_negatives
 from se_gnn.links.pairs import Links, link_types
-from se_gnn.links.scoring import Attributes, ranking_metrics
-from se_gnn.links.training import _gradient, _hardest, _System, make_contest
+from se_gnn.links.scoring import Attributes, SideWeights, ranking_metrics
+from se_gnn.links.training import _hardest, learn, make_contest
 
 
 def test_links_are_found_and_settings_are_chosen_with_a_reason(plain: Graph) -> None:
@@ -42,28 +44,21 @@ def test_given_validation_links_are_hidden_while_learning(plain: Graph) -> None:
     assert inside.graph_.num_edges == plain.num_edges
 
 
-def test_gradient_is_that_of_the_loss(plain: Graph) -> None:
-    attributes = Attributes.of(plain)
-    contest = make_contest([Links(plain, link_types(plain)[0])], attributes, seed=0)
-    rng = np.random.default_rng(0)
-    initial = np.log(attributes.weights)
-    values = np.concatenate([rng.normal(0, 0.1, len(initial)), rng.normal(0, 0.1, 10)])
-    pairs, match = _hardest(contest, attributes, np.ones(10))
-    system = _System(attributes.matrix, pairs)
-    gradient = _gradient(match, system, initial, values)
+def test_learning_lowers_the_loss_of_hidden_links_among_their_hardest_pairs(plain: Graph) -> None:
+    links, attributes, sides = [Links(plain, link_types(plain)[0])], Attributes.of(plain), SideWeights.initial()
+    loss = _hardest(make_contest(links, attributes, seed=0), attributes, torch.ones(2, 5))
 
-    def loss(at: np.ndarray) -> float:
-        from se_gnn.links.training import _factors
+    def at(attributes: Attributes, sides: SideWeights) -> float:
+        table = np.log(np.maximum([sides.neighbor, sides.direct], 1e-6))
+        return float(loss(torch.from_numpy(np.log(attributes.weights)).float(), torch.from_numpy(table).float()))
 
-        found = system.cosines(np.exp(2 * (initial + at[:-10])))[0]
-        scores = (found[match.place] * match.shares * _factors(match.rows, np.exp(at[-10:]))).sum(axis=-1)
-        return float((np.log(np.exp(scores).sum(axis=1)) - scores[:, 0]).mean())
-
-    for place in (0, 7, len(values) - 9, len(values) - 4):
-        step = np.zeros(len(values))
-        step[place] = 1e-5
-        slope = (loss(values + step) - loss(values - step)) / 2e-5
-        assert gradient[place] == pytest.approx(slope, abs=1e-7)
+    unit, (u, v) = attributes.unit.toarray(), loss.pairs.numpy().T
+    similar = (unit[u] * unit[v]).sum(axis=1)[loss.place.numpy()] * loss.shares.numpy()
+    source, target = np.moveaxis(loss.rows.numpy(), -1, 0)
+    scores = similar[..., 0] * (sides.direct[source] + sides.direct[target])
+    scores += similar[..., 1] * sides.neighbor[source] + similar[..., 2] * sides.neighbor[target]
+    assert at(attributes, sides) == pytest.approx((logsumexp(scores, axis=1) - scores[:, 0]).mean(), rel=1e-4)
+    assert at(*learn(links, attributes, seed=0)) < 0.9 * at(attributes, sides)
 
 
 def test_model_survives_a_folder_and_a_damaged_file_is_named(predictor: SEGNNLinkPredictor, tmp_path: Path) -> None:

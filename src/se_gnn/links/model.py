@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from safetensors.numpy import save as safetensors
+from scipy.special import expit
 from torch import Tensor
 
 from se_gnn.errors import InputError
@@ -28,6 +29,8 @@ from se_gnn.links.scoring import Attributes, Scorer, SideWeights, Terms, link_me
 from se_gnn.links.training import learn
 from se_gnn.model.folder import LINKS_FORMAT, MANIFEST, is_links_folder, seal, unseal
 from se_gnn.progress import phase
+from se_gnn.settings.checks import at_least, between, ruled
+from se_gnn.settings.sections import Section
 
 VALIDATION = 0.05  # share of the links that is hidden; of few links more, up to a fifth
 ENOUGH_VALIDATION, MOST_VALIDATION = 100, 500
@@ -39,24 +42,18 @@ PARAMETERS, ABOUT = "links.safetensors", "links.json"
 NEEDED = (PARAMETERS, ABOUT, storage.HEADER)
 
 
-@dataclass(frozen=True, slots=True)
-class LinkSettings:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkSettings(Section):
     """How pairs are scored, and how scores become probabilities: 1 / (1 + exp(-offset - scale * score))."""
 
-    num_nearest: int = 1  # K, neighbors of each side that vote
-    node_weight: float = 1.0  # lambda
+    num_nearest: int = ruled((at_least, 1))(1)  # K, neighbors of each side that vote
+    node_weight: float = ruled((between, 0, 1))(1.0)  # lambda
     scale: float = 1.0
     offset: float = 0.0
 
-    def __post_init__(self) -> None:
-        if not (isinstance(self.num_nearest, int) and self.num_nearest >= 1):
-            raise InputError(f"num_nearest must be a whole number of at least 1, got {self.num_nearest!r}")
-        if not 0 <= self.node_weight <= 1:
-            raise InputError(f"node_weight must be between 0 and 1, got {self.node_weight!r}")
-
     def probabilities(self, scores: Float64Array) -> Float64Array:
         """Probability of each score."""
-        found: Float64Array = 1 / (1 + np.exp(-(self.offset + self.scale * scores)))
+        found: Float64Array = expit(self.offset + self.scale * scores)
         return found
 
 
@@ -210,7 +207,8 @@ def fit(
         for links, pairs in held
     ]
     against = np.concatenate(drawn)
-    settings = LinkSettings(best_k, best_lambda, *_calibrated(positive, negative.ravel(), against))
+    scale, offset = _calibrated(positive, negative.ravel(), against)
+    settings = LinkSettings(num_nearest=best_k, node_weight=best_lambda, scale=scale, offset=offset)
     facts = {
         "seed": seed,
         "given": given,
@@ -288,23 +286,15 @@ def _chosen(tried: Tried) -> tuple[tuple[int, float], dict[str, Any]]:
 def _calibrated(positive: Float64Array, hard: Float64Array, random: Float64Array) -> tuple[float, float]:
     """Scale and offset of the logistic curve that fits links against other pairs, both with the same total weight.
 
-    Half of the other pairs, by weight, are hard and half are random. Newton's method; a small penalty keeps the slope
-    finite where a score separates them.
+    Half of the other pairs, by weight, are hard and half are random. A small penalty keeps the slope finite where a
+    score separates them.
     """
-    scores = np.concatenate([positive, hard, random])
-    truth = np.repeat([1.0, 0.0], [len(positive), len(hard) + len(random)])
-    sizes = [len(positive), len(hard), len(random)]
-    weight = np.repeat([0.5 / sizes[0], 0.25 / sizes[1], 0.25 / sizes[2]], sizes)
+    from sklearn.linear_model import LogisticRegression  # takes a second to import, and only fitting needs it
+
+    parts = (positive, hard, random)
+    weight = np.concatenate([np.full(len(one), share / len(one)) for one, share in zip(parts, (0.5, 0.25, 0.25))])
+    scores, truth = np.concatenate(parts), np.repeat([1, 0], [len(positive), len(hard) + len(random)])
     center, spread = scores.mean(), max(float(scores.std()), 1e-9)
-    x = np.stack([(scores - center) / spread, np.ones(len(scores))], axis=1)
-    values = np.array([1.0, 0.0])
-    for _ in range(50):
-        p = 1 / (1 + np.exp(-x @ values))
-        gradient = x.T @ (weight * (p - truth)) + 1e-4 * values * [1, 0]
-        curvature = (x * (weight * p * (1 - p))[:, None]).T @ x + np.diag([1e-4, 1e-12])
-        step = np.linalg.solve(curvature, gradient)
-        values = values - np.clip(step, -2, 2)
-        if np.abs(step).max() < 1e-10:
-            break
-    scale = float(max(values[0], 1e-6) / spread)
-    return scale, float(values[1] - scale * center)
+    curve = LogisticRegression(C=1e4, tol=1e-8).fit((scores[:, None] - center) / spread, truth, weight)
+    scale = max(float(curve.coef_[0, 0]), 1e-6) / spread
+    return scale, float(curve.intercept_[0]) - scale * float(center)

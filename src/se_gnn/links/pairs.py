@@ -20,7 +20,7 @@ import numpy as np
 from se_gnn.errors import InputError, shortened
 from se_gnn.files import read_file
 from se_gnn.graph import Graph
-from se_gnn.graph.arrays import BoolArray, FloatArray, IntArray
+from se_gnn.graph.arrays import BoolArray, FloatArray, IntArray, row_entries, row_starts
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Neighbors:
             heaviest = np.zeros(num_nodes, np.float32)
             np.maximum.at(heaviest, owners, shares)
             shares = shares / heaviest[owners]
-        return cls(starts(np.bincount(owners, minlength=num_nodes)), keys % num_nodes, shares)
+        return cls(row_starts(np.bincount(owners, minlength=num_nodes)), keys % num_nodes, shares)
 
     def of_node(self, node: int) -> IntArray:
         """The neighbors of one node."""
@@ -77,12 +77,11 @@ class Neighbors:
 
     def voters(self, owners: IntArray, others: IntArray) -> Voters:
         """The neighbors of each owner but the other end of its pair."""
-        sizes = self.counts[owners]
-        rows = np.repeat(np.arange(len(owners)), sizes)
-        places = np.arange(len(rows)) + np.repeat(self.ptr[owners] - starts(sizes)[:-1], sizes)
+        ptr, places = row_entries(self.ptr, owners)
+        rows = np.repeat(np.arange(len(owners)), np.diff(ptr))
         kept = self.nodes[places] != others[rows]
         rows, places = rows[kept], places[kept]
-        ptr = starts(np.bincount(rows, minlength=len(owners)))
+        ptr = row_starts(np.bincount(rows, minlength=len(owners)))
         return Voters(ptr, self.nodes[places], self.shares[places], others[rows])
 
 
@@ -278,11 +277,6 @@ def node_types(graph: Graph) -> IntArray:
     """Type of each node, [N]; 0 where all are of one type."""
     types = graph.node_types
     return np.zeros(graph.num_nodes, np.int64) if types is None else types.astype(np.int64)
-
-
-def starts(sizes: IntArray) -> IntArray:
-    """Where each of some groups begins, and where the last one ends: [n] to [n + 1]."""
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 def _joined(*ends: IntArray) -> frozenset[tuple[int, int]]:

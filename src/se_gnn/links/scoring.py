@@ -22,9 +22,9 @@ import torch
 
 from se_gnn.compiled_code import compiled
 from se_gnn.graph import Graph
-from se_gnn.graph.arrays import Float64Array, FloatArray, IntArray
+from se_gnn.graph.arrays import Float64Array, FloatArray, IntArray, row_starts
 from se_gnn.labels.smoothing import unit_rows
-from se_gnn.links.pairs import Links, Voters, node_types, starts
+from se_gnn.links.pairs import Links, Voters, node_types
 from se_gnn.settings import SimilaritySettings
 from se_gnn.similarity import Items, Similarities, Similarity
 
@@ -177,7 +177,7 @@ class Scorer:
     def _compared(self, queries: IntArray, cases: IntArray) -> Similarities:
         low, high = np.minimum(queries, cases), np.maximum(queries, cases)  # the same bits in both orders
         order = np.argsort(low, kind="stable")
-        ptr = starts(np.bincount(low, minlength=self.links.graph.num_nodes))
+        ptr = row_starts(np.bincount(low, minlength=self.links.graph.num_nodes))
         found, back = self.similarity.compare_listed(self.items, self.items, ptr, high[order]), np.argsort(order)
         return Similarities(found.node[back], found.structure[back], found.node_weight)
 

@@ -2,8 +2,8 @@
 
 Links are hidden in ten parts. Each hidden link competes with tempting pairs that share one of its ends, in a softmax
 over their scores. While a part is hidden, neighbors, local graphs and the choice of these pairs do not contain it. A
-penalty keeps the weights near their initial values: they are only refined. Everything runs in float64 on one thread, in
-a fixed order. Shapes: n links, M pairs for each (the link first), F attributes, p distinct pairs of nodes.
+penalty keeps the weights near their initial values: they are only refined. All sums run in a fixed order.
+Shapes: n links, M pairs for each (the link first), F attributes, p distinct pairs of nodes.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from typing import Any
 
 import numba
 import numpy as np
-import scipy.sparse as sp
+import torch
+from torch import Tensor
 
 from se_gnn.compiled_code import compiled
-from se_gnn.graph.arrays import Float64Array, IntArray
+from se_gnn.graph.arrays import Float64Array, IntArray, row_starts
+from se_gnn.graph.sparse import SparseMatrix
 from se_gnn.links.negatives import hard_negatives, num_negatives
-from se_gnn.links.pairs import Links, Voters, starts
+from se_gnn.links.pairs import Links, Voters
 from se_gnn.links.scoring import Attributes, SideWeights, top
 from se_gnn.progress import bar
 
@@ -56,7 +58,7 @@ class Contest:
 def _joined(parts: Sequence[Voters]) -> Voters:
     """The rows of several, one after the other."""
     arrays = (np.concatenate([getattr(one, name) for one in parts]) for name in ("nodes", "shares", "others"))
-    return Voters(starts(np.concatenate([one.counts for one in parts])), *arrays)
+    return Voters(row_starts(np.concatenate([one.counts for one in parts])), *arrays)
 
 
 def learn(
@@ -65,23 +67,28 @@ def learn(
     """The attributes with learned weights, and the side weights."""
     sides = SideWeights.initial()
     contest = make_contest(links, attributes, seed=seed)
-    initial, count = np.log(attributes.weights), len(contest.ends)
-    adam = _Adam(len(initial) + 10)
-    values = np.concatenate([np.zeros(len(initial)), np.log(np.maximum([*sides.neighbor, *sides.direct], 1e-6))])
-    start = values.copy()
-    pull = np.concatenate([np.full(len(initial), PULL), np.full(10, SIDE_PULL)]) / count
+    start = [np.log(attributes.weights), np.log(np.maximum([sides.neighbor, sides.direct], 1e-6))]
+    initial = [torch.from_numpy(one).float() for one in start]
+    weights, table = learned = [one.clone().requires_grad_() for one in initial]
+    adam = torch.optim.Adam(learned, RATE)
     with bar(total=ROUNDS * STEPS, name="learning", unit="step", shown=progress) as shown:
         for _ in range(ROUNDS):
-            weighted = attributes.weighted(np.exp(initial + values[:-10]))
-            pairs, match = _hardest(contest, weighted, np.exp(values[-10:]))
-            system = _System(attributes.matrix, pairs)
+            loss = _hardest(contest, attributes.weighted(_exp(weights)), table.detach().exp())
             for _ in range(STEPS):
-                gradient = _gradient(match, system, initial, values)
-                values = values - RATE * adam.step(gradient + 2 * pull * (values - start))
+                adam.zero_grad()
+                away = [((one - was) ** 2).sum() for one, was in zip(learned, initial)]
+                total = loss(weights, table) + (PULL * away[0] + SIDE_PULL * away[1]) / len(contest.ends)
+                total.backward()  # type: ignore[no-untyped-call]
+                adam.step()
                 shown.update()
-    table = np.exp(values[-10:])
-    table[0] = 0.0  # a side without neighbors
-    return attributes.weighted(np.exp(initial + values[:-10])), SideWeights(table[:5], table[5:])
+    neighbor, direct = _exp(table)
+    neighbor[0] = 0.0  # a side without neighbors
+    return attributes.weighted(_exp(weights)), SideWeights(neighbor, direct)
+
+
+def _exp(logarithms: Tensor) -> Float64Array:
+    found: Float64Array = logarithms.detach().double().exp().numpy()
+    return found
 
 
 def make_contest(links: list[Links], attributes: Attributes, *, seed: int) -> Contest:
@@ -114,17 +121,38 @@ def _against(known: Links, hidden: IntArray, attributes: Attributes, generator: 
     return ends
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Match:
-    """What the scores of a round are made of: the ends, the source's nearest neighbor, the target's; [n, M, 3]."""
+class _Loss:
+    """Links against the hardest pairs of a round, as a function of the logarithms of all weights.
 
-    place: IntArray  # of each similarity among the distinct pairs of nodes
-    shares: Float64Array  # that it counts with
-    rows: IntArray  # of the side weights, [n, M, 2]
+    A score is made of three similarities: of the ends, and of the nearest neighbor of each side with the other end.
+
+    Args:
+        matrix: attributes before they are weighted, [N, F].
+        pairs: the distinct pairs of nodes that are compared, [p, 2].
+        place: of each similarity among these pairs, [n, M, 3].
+        shares: that it counts with, [n, M, 3].
+        rows: of the side weights, [n, M, 2].
+    """
+
+    def __init__(self, matrix: Any, pairs: IntArray, place: IntArray, shares: Float64Array, rows: IntArray) -> None:
+        self.products = SparseMatrix.from_scipy(matrix[pairs[:, 0]].multiply(matrix[pairs[:, 1]]))  # [p, F]
+        self.squares = SparseMatrix.from_scipy(matrix.multiply(matrix))  # [N, F]
+        self.pairs, self.place, self.rows = (torch.from_numpy(one) for one in (pairs, place, rows))
+        self.shares = torch.from_numpy(shares).float()
+
+    def __call__(self, weights: Tensor, table: Tensor) -> Tensor:
+        """The mean over the links of the negative logarithm of their softmax among their pairs."""
+        squared = (2 * weights).exp()[:, None]  # [F, 1]
+        lengths = (self.squares @ squared)[:, 0].clamp_min(1e-12).sqrt()  # [N]
+        first, second = (lengths.index_select(0, ends) for ends in self.pairs.T)
+        cosines = (self.products @ squared)[:, 0] / (first * second)  # [p]
+        similar = cosines.index_select(0, self.place.view(-1)).view_as(self.place) * self.shares  # [n, M, 3]
+        scores = (similar * _factors(self.rows, table.exp())).sum(dim=-1)
+        return torch.nn.functional.cross_entropy(scores, torch.zeros(len(scores), dtype=torch.long))
 
 
-def _hardest(contest: Contest, attributes: Attributes, table: Float64Array) -> tuple[IntArray, _Match]:
-    """Each link with the pairs of the highest scores now, and the distinct pairs of nodes that are compared, [p, 2]."""
+def _hardest(contest: Contest, attributes: Attributes, table: Tensor) -> _Loss:
+    """Each link against the pairs of the highest scores now."""
     unit, flat = attributes.unit, contest.ends.reshape(-1, 2)
     arrays = (unit.indptr.astype(np.int64), unit.indices.astype(np.int64), unit.data)
     asked, shares, values = [flat], [contest.alike.ravel()], [cosines(*arrays, *flat.T)]
@@ -138,83 +166,23 @@ def _hardest(contest: Contest, attributes: Attributes, table: Float64Array) -> t
         asked, shares, values = [*asked, pair], [*shares, share], [*values, value]
     shape, all_rows = contest.ends.shape[:2], contest.rows
     values[0] = values[0] * shares[0]
-    scores = (np.stack(values, axis=-1).reshape(*shape, 3) * _factors(all_rows, table)).sum(axis=-1)
+    factors = _factors(torch.from_numpy(all_rows), table).numpy()
+    scores = (np.stack(values, axis=-1).reshape(*shape, 3) * factors).sum(axis=-1)
     hard = 1 + np.argsort(-scores[:, 1:], axis=1, kind="stable")[:, :HARDEST]
     kept = np.concatenate([np.zeros((len(hard), 1), np.int64), hard], axis=1)  # the link itself first
     index = (np.arange(len(kept))[:, None] * shape[1] + kept).ravel()
     num_nodes = unit.shape[0]
     keys = np.stack([one.min(axis=1) * num_nodes + one.max(axis=1) for one in asked], axis=1)[index]
     distinct, place = np.unique(keys, return_inverse=True)
-    small = (*kept.shape, 3)
-    rows = all_rows.reshape(-1, 2)[index].reshape(*kept.shape, 2)
-    match = _Match(place.reshape(small), np.stack(shares, axis=1)[index].reshape(small), rows)
-    return np.stack([distinct // num_nodes, distinct % num_nodes], axis=1), match
+    pairs, small = np.stack([distinct // num_nodes, distinct % num_nodes], axis=1), (*kept.shape, 3)
+    chosen = all_rows.reshape(-1, 2)[index].reshape(*kept.shape, 2)
+    return _Loss(attributes.matrix, pairs, place.reshape(small), np.stack(shares, axis=1)[index].reshape(small), chosen)
 
 
-def _factors(rows: IntArray, table: Float64Array) -> Float64Array:
+def _factors(sides: Tensor, table: Tensor) -> Tensor:
     """What the similarity of the ends, and of the nearest neighbor of each side, counts: [..., 2] to [..., 3]."""
-    neighbor, direct = table[:5], table[5:]
-    source, target = rows[..., 0], rows[..., 1]
-    return np.stack([direct[source] + direct[target], neighbor[source], neighbor[target]], axis=-1)
-
-
-class _System:
-    """Cosines of listed pairs as functions of the squared attribute weights, and back."""
-
-    def __init__(self, matrix: Any, pairs: IntArray) -> None:
-        self.first, self.second = pairs.T
-        self.products = sp.csr_array(matrix[self.first].multiply(matrix[self.second]))  # [p, F]
-        self.squares = sp.csr_array(matrix.multiply(matrix))  # [N, F]
-        self.products_back, self.squares_back = self.products.T.tocsr(), self.squares.T.tocsr()
-
-    def cosines(self, squared: Float64Array) -> tuple[Float64Array, Float64Array, Float64Array]:
-        """Cosine of each pair, [p], the lengths it is divided by, and the squared length of each node."""
-        lengths = np.maximum(self.squares @ squared, 1e-12)
-        divided = np.sqrt(lengths[self.first] * lengths[self.second])
-        return (self.products @ squared) / divided, divided, lengths
-
-    def back(
-        self, gradient: Float64Array, cosines: Float64Array, divided: Float64Array, lengths: Float64Array
-    ) -> Float64Array:
-        """Gradient to the squared weights, [F], from that to the cosines, [p]."""
-        pull, count = gradient * cosines, len(lengths)
-        own = np.bincount(self.first, pull, minlength=count) + np.bincount(self.second, pull, minlength=count)
-        found: Float64Array = self.products_back @ (gradient / divided) - self.squares_back @ (own / lengths) / 2
-        return found
-
-
-def _gradient(match: _Match, system: _System, initial: Float64Array, values: Float64Array) -> Float64Array:
-    """Gradient of the mean loss, softmax over the pairs of each link, to the logarithms of all weights."""
-    squared, table = np.exp(2 * (initial + values[:-10])), np.exp(values[-10:])
-    found, divided, lengths = system.cosines(squared)
-    support, factors = found[match.place] * match.shares, _factors(match.rows, table)  # [n, M, 3]
-    scores = (support * factors).sum(axis=-1)
-    odds = np.exp(scores - scores.max(axis=1, keepdims=True))
-    pull = odds / odds.sum(axis=1, keepdims=True)
-    pull[:, 0] -= 1
-    pull /= len(pull)  # [n, M]: gradient to the scores
-    weights = (pull[..., None] * factors * match.shares).ravel()
-    to_cosines: Float64Array = np.bincount(match.place.ravel(), weights, minlength=len(found)).astype(np.float64)
-    to_squared = system.back(to_cosines, found, divided, lengths)
-    to_table = np.zeros(10)
-    for side in range(2):
-        rows = match.rows[..., side].ravel()
-        to_table[:5] += np.bincount(rows, (pull * support[..., 1 + side]).ravel(), minlength=5)
-        to_table[5:] += np.bincount(rows, (pull * support[..., 0]).ravel(), minlength=5)
-    return np.concatenate([2 * squared * to_squared, table * to_table])
-
-
-class _Adam:
-    def __init__(self, size: int) -> None:
-        self.mean, self.square, self.count = np.zeros(size), np.zeros(size), 0
-
-    def step(self, gradient: Float64Array) -> Float64Array:
-        self.count += 1
-        self.mean = 0.9 * self.mean + 0.1 * gradient
-        self.square = 0.999 * self.square + 0.001 * gradient**2
-        mean, square = self.mean / (1 - 0.9**self.count), self.square / (1 - 0.999**self.count)
-        found: Float64Array = mean / (np.sqrt(square) + 1e-8)
-        return found
+    neighbor, direct = (one.index_select(0, sides.reshape(-1)).view_as(sides) for one in table)
+    return torch.cat([direct.sum(dim=-1, keepdim=True), neighbor], dim=-1)
 
 
 @compiled(parallel=True)
