@@ -266,5 +266,5 @@ def test_edges_share_attributes_of_their_ends_beside_what_they_carry(graph, meas
             assert found.similarity == pytest.approx(float(similarity), abs=1e-5)
             compared += 1
     assert compared
-    with pytest.raises(InputError, match="2 edges join 'a' and 'b'"):
+    with pytest.raises(InputError, match="2 edges with attributes of their own join 'a' and 'b'"):
         shared_attributes(trained, graph.edges.ends[0], graph.edges.ends[4])
