@@ -76,7 +76,7 @@ def made_by(name: str, experiment: ModuleType, store: Store, machines: list[str]
             machines.append(machine_text(result.made["machine"]))
     used = sorted({_letter(machines.index(machine_text(result.made["machine"]))) for result in results})
     seeds = sorted({result.seed for result in results})
-    on = f"{'machine' if len(used) == 1 else 'machines'} {' and '.join(used)}"
+    on = f"{'machine' if len(used) == 1 else 'machines'} {', '.join(used)}"
     words = [
         f"Made by `python -m reproduce run {name}` on {on}, {'seed' if len(seeds) == 1 else 'seeds'} {_ranges(seeds)};",
         f"each row of {_listed(sorted({f'{homes[one]}.jsonl' for one, found in by_series.items() if found}))} in",

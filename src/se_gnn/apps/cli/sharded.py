@@ -109,10 +109,12 @@ def write_folder(
 
 
 def rank_device(device: str) -> torch.device:
-    """The device asked for; each of several processes on a machine has its own CUDA device."""
+    """The device asked for; several processes on a machine take turns in using its CUDA devices."""
+    import torch
+
     from se_gnn.device import resolve_device
 
     resolved = resolve_device(device)
     if resolved.type == "cuda" and resolved.index is None and "LOCAL_RANK" in os.environ:
-        return resolve_device(f"cuda:{int(os.environ['LOCAL_RANK'])}")
+        return resolve_device(f"cuda:{int(os.environ['LOCAL_RANK']) % torch.cuda.device_count()}")
     return resolved
