@@ -103,7 +103,7 @@ def test_taken_from_both_nodes_together_they_are_compared_without_it(measure):
     trained = untrained(graph, small_settings(measure=measure))
     for target, neighbor in [*graph.edges.ends[:4].tolist(), (0, 15)]:
         found = shared_attributes(trained, target, neighbor, top=100, taken_from="both")
-        assert "from both nodes, all" in found.note
+        assert "from both nodes, everything else stays" in found.note
         assert {a.name for a in found.attributes} == {
             a.name for a in shared_attributes(trained, target, neighbor, top=100).attributes
         }

@@ -245,7 +245,7 @@ def test_attributes_that_have_names_are_listed_below_the_neighbors_that_share_th
     explanation = explain(Model(hub.encoder, graph, hub.settings), UNLABELED, attributes=True)[0]
     figure = explanation_figure(explanation)
     listed = figure.findobj(lambda artist: artist.get_gid() == "attribute")
-    expected = [show(one.name, 14) for neighbor in explanation.votes[:3] for one in neighbor.attributes.attributes]
+    expected = [show(one.name, 14) for neighbor in explanation.votes[:3] for one in neighbor.attributes.that_matter]
     assert expected
     assert [text.get_text() for text in listed if text.get_text() != NOTHING_MATTERS] == expected
     for kind in ("svg", "pdf", "png"):
