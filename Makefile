@@ -22,7 +22,7 @@ endif
 endif
 
 # The paper's tables and figures: make reproduce-table-2 SEEDS=5, or QUICK=1 for one seed.
-REPRODUCE := default rivals table-1 table-2 more-seeds authors-settings figure-3 table-4 table-5 figure-4 figure-5 figure-6 figure-7 presets recipes truth agreement faithfulness graphxai labels audit honesty coverage left-out suggest edge-signal bitcoin-otc amazon-fraud kinds foreign-cases links counties
+REPRODUCE := default rivals table-1 table-2 more-seeds authors-settings figure-3 table-4 table-5 figure-4 figure-5 figure-6 figure-7 recipes truth agreement faithfulness graphxai labels audit honesty coverage left-out suggest edge-signal bitcoin-otc amazon-fraud kinds foreign-cases links counties
 SEEDS ?= $(if $(QUICK),1,5)
 REPRODUCE_ARGS ?=
 

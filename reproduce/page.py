@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from reproduce import default, goals, presets
+from reproduce import default, goals
 from reproduce.experiments import file_names, on_results_page
 from reproduce.markdown import paragraphs, table
 from reproduce.runner import duration
@@ -57,11 +57,10 @@ def write_page(store: Store, docs: Path = ROOT / "docs" / "understanding") -> Pa
 
 
 def write_readme(store: Store, readme: Path = ROOT / "README.md") -> None:
-    """Put the table of the default preset between its two marks, below it that of the other presets."""
+    """Put the table of the default preset between its two marks."""
     before, rest = readme.read_text(encoding="utf-8").split(README_START)
     after = rest.split(README_END)[1]
-    rows = paragraphs(default.short_table(store), presets.render(store, readme.parent))
-    readme.write_text(f"{before}{README_START}\n{rows}\n{README_END}{after}", encoding="utf-8")
+    readme.write_text(f"{before}{README_START}\n{default.short_table(store)}\n{README_END}{after}", encoding="utf-8")
 
 
 def made_by(name: str, experiment: ModuleType, store: Store, machines: list[str]) -> str:
