@@ -107,11 +107,12 @@ class _Finder:
         support = of_neighbors * links.ahead.shares[links.ahead.entries(query)][:, None]
         row, rows = sides.rows(np.array(len(support))), sides.rows(links.behind.counts)
         nearest = np.partition(support, -k, axis=0)[-k:] if len(support) > k else support
-        scores = sides.neighbor[row] * nearest.sum(axis=0) / max(1, len(nearest))
+        scores: Float64Array = sides.neighbor[row] * nearest.sum(axis=0) / max(1, len(nearest))
         behind = links.behind.shares * similar[links.behind.nodes]
-        scores = scores + sides.neighbor[rows] * mean_of_nearest(links.behind.ptr, behind, k)
+        scores += sides.neighbor[rows] * mean_of_nearest(links.behind.ptr, behind, k)
         alike = links.types == links.types[query]
-        return scores + (sides.direct[row] + sides.direct[rows]) * np.where(alike, similar, 0)
+        scores += (sides.direct[row] + sides.direct[rows]) * np.where(alike, similar, 0)
+        return scores
 
     def _similar(self, nodes: IntArray) -> FloatArray:
         """Similarity of some nodes with all, [R, N], up to rounding."""

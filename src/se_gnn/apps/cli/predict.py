@@ -271,7 +271,7 @@ class _Extras:
         graph, prediction = trained.graph, trained.predict(nodes)
         columns = results.prediction_columns(prediction, graph)
         if self.rule is not None:
-            sets = self.rule.sets(nodes)
+            sets = self.rule.sets(trained, nodes)
             columns |= results.set_columns(sets, graph)
             self.about_sets = sets.summary()
         scored = self._scored(nodes)
