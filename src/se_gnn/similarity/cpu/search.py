@@ -22,13 +22,14 @@ import torch
 from se_gnn.compiled_code import compiled
 from se_gnn.deterministic.vectors import WIDTH
 from se_gnn.device import items_within
-from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.similarity.backend import Nearest, top
 from se_gnn.similarity.comparison import Comparison, combine
 from se_gnn.similarity.cpu.bounds import fill, first_bounds, kth_largest, likely_least, listed, pair_bounds, room_for
 from se_gnn.similarity.cpu.lanes import COLUMNS, LONG, ROWS, SHORT, product_tile
 from se_gnn.similarity.cpu.matching import Vectors, edge_squares, packed
 from se_gnn.similarity.cpu.short import UNDERFLOW, Centers, Directions, Edges, Nodes, Terms, rounding
+from se_gnn.similarity.items import LocalEdges
 from se_gnn.similarity.measure import EPS
 
 BLOCK_BYTES = 1 << 26  # candidates held at a time
@@ -84,8 +85,8 @@ class Search:
         asking, answering = (self._points(side.nodes) for side in (self.queries, self.cases))
         directions = Directions.of(answering, unit=measure.unit)
         own, theirs = self.ways[0]
-        self.edges = self._edges(directions, own.ends, own.ptr, own.columns)
-        self.keys = self._edges(directions, theirs.node_ends, theirs.ptr, theirs.members)
+        self.edges = self._edges(directions, own)
+        self.keys = self._edges(directions, theirs)
         self.centers = Centers.of(self.edges, self.keys, self.terms)
         self.query_nodes = _nodes(directions, self.queries.nodes, asking)
         self.case_nodes = _nodes(directions, self.cases.nodes, answering)
@@ -96,14 +97,14 @@ class Search:
         """Vectors of nodes whose products node similarity is bounded by, [T, D]."""
         return self.comparison.measure.points(torch.from_numpy(self.vectors.moved[nodes])).numpy()
 
-    def _edges(self, directions: Directions, ends: IntArray, ptr: IntArray, members: Int32Array) -> Edges:
+    def _edges(self, directions: Directions, some: LocalEdges) -> Edges:
         """Edges made short, with how much rounding may add for each node.
 
         ``noise``: squared distances are wrong by a share of the squared lengths of the ends of edges; where lengths do
         not count, a match is found by scores that are wrong by so many times what a product of unit vectors is.
         ``far``: edges far from 0 are rounded before their difference is taken, where lengths count.
         """
-        moved, h = self.vectors.moved, self.vectors.h
+        moved, h, ends = self.vectors.moved, self.vectors.h, some.ends
         made, (squares, noise) = directions.edges(moved, ends), edge_squares(moved, ends)
         if directions.unit:
             noise = np.sqrt(np.maximum(noise / np.maximum(squares, EPS * EPS), 1))
@@ -116,10 +117,10 @@ class Search:
             long=made.long,
             squares=made.squares,
             offset=made.squares * np.float32(0 if directions.unit else -0.5),
-            ptr=ptr,
-            members=members,
-            noise=_largest(ptr, members, noise),
-            far=_largest(ptr, members, far),
+            ptr=some.ptr,
+            members=some.columns,
+            noise=_largest(some, noise),
+            far=_largest(some, far),
         )
 
     def pays(self) -> bool:
@@ -146,8 +147,8 @@ class Search:
         """What it takes to compare one query with all cases, where all queries are compared."""
         full, depth = 0.0, self.h.shape[1]
         for queries, keys in self.ways:
-            full += MATCH * len(queries) * len(keys.members)
-            full += PRODUCT * depth * len(np.unique(queries.ends)) * len(keys.nodes)
+            full += MATCH * len(queries) * len(keys.columns)
+            full += PRODUCT * depth * len(queries.distinct_ends[0]) * len(keys.distinct_ends[0])
         return full / len(self.queries) + PAIR * len(self.cases)
 
     def nearest(self) -> Nearest:
@@ -326,10 +327,10 @@ def together(points: FloatArray) -> IntArray:
     return np.concatenate([np.empty(0, np.int64), *order])
 
 
-def _largest(ptr: IntArray, members: Int32Array, values: FloatArray) -> FloatArray:
-    """The largest value among the members of each row; 0 where there is none."""
-    largest = np.zeros(len(ptr) - 1, np.float32)
-    filled = np.flatnonzero(np.diff(ptr))
+def _largest(edges: LocalEdges, values: FloatArray) -> FloatArray:
+    """The largest value among the edges of each node; 0 where it has none."""
+    largest = np.zeros(edges.num_local, np.float32)
+    filled = np.flatnonzero(edges.sizes)
     if len(filled):
-        largest[filled] = np.maximum.reduceat(values[members], ptr[filled])
+        largest[filled] = np.maximum.reduceat(values[edges.columns], edges.ptr[filled])
     return largest
