@@ -1,9 +1,9 @@
 """Nodes with their local graphs, prepared for either side of a comparison; nothing here depends on embeddings.
 
-*Queries* are compared with *cases*: each edge of a query, a *query edge*, looks for its best match among the *key edges*
-of a case. If both directions count, cases are compared with queries as well: the same edges ask and answer. They are
-made when they are first needed, and kept. What is moved to a device is kept there: a recorded CUDA step cannot wait for
-the host.
+*Queries* are compared with *cases*: each edge of a query, a *query edge*, looks for its best match among the edges of
+a case, the *key edges*. If both directions count, cases are compared with queries as well: the same edges ask and
+answer. They are made when they are first needed, and kept. What is moved to a device is kept there: a recorded CUDA
+step cannot wait for the host.
 
 Shapes: T nodes, E edges of the graph, Q distinct edges of these nodes, P distinct ends of those.
 """
