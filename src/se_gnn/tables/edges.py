@@ -26,7 +26,7 @@ from se_gnn.tables.features import FittedColumns, encode_columns, fit_columns, r
 from se_gnn.tables.node_types import joined_columns, own_columns
 from se_gnn.tables.settings import ImportSettings
 from se_gnn.tables.source import Table, such_rows
-from se_gnn.tables.values import DateForm, as_names, date_form, parse_column, read_times
+from se_gnn.tables.values import as_names, date_form, parse_column, read_times
 
 ONE = ""  # name of the only node type, and of the only edge type
 NOTHING = FittedColumns()
@@ -71,7 +71,7 @@ class EdgeRoles:
     ignore: Sequence[str] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
     empty_weight: float | None = None  # of an edge without one; None: the median of the table
-    dates: DateForm | None = None  # how dates are written; None: as the table looks
+    dates: tuple[str, str | None] | None = None  # how dates are written; None: as the table looks
     notes: tuple[str, ...] = ()  # what people should know about the roles
     fitted: FittedColumns = NOTHING  # the encoding of its attributes
 
