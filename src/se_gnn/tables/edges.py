@@ -86,7 +86,7 @@ class EdgeRoles:
         columns = {"weight": settings.edge_weight, "type": settings.edge_type, "time": settings.edge_time}
         roles = {part: name for part, name in columns.items() if name is not None and own([name])}
         ends, ignore = settings.ends_of(given.type), own(settings.edge_ignore)
-        table.check_has(*ends, *roles.values(), *ignore)
+        table.check_has(*ends)
         wrong = next((name for name in (*roles.values(), *ignore) if name in ends), None)
         if wrong is not None:
             raise InputError(f"{table.name}: column {wrong!r} is an end of the edges, it cannot be anything else")
