@@ -95,7 +95,7 @@ def to_hetero(graph: Graph) -> Any:
     return data
 
 
-def from_pyg(data: Any, *, name: str = "graph", directed: bool | None = None) -> Graph:
+def from_pyg(data: Any, *, name: str = "graph", directed: bool = False) -> Graph:
     """Make a graph of a ``torch_geometric.data.Data`` or a ``HeteroData``: ``x``, ``edge_index``, ``y`` and the masks.
 
     Edges are symmetrized, duplicates and self-loops merged and counted (``graph.merged``). ``edge_weight``,
@@ -111,7 +111,7 @@ def from_pyg(data: Any, *, name: str = "graph", directed: bool | None = None) ->
     Args:
         data: the graph.
         name: name of the graph.
-        directed: keep the direction of the edges; None: as our graph had it, else no.
+        directed: keep the direction of the edges; our own graphs come back as they were.
     """
     hetero = hasattr(data, "x_dict")
     if not hetero:
@@ -124,7 +124,7 @@ def from_pyg(data: Any, *, name: str = "graph", directed: bool | None = None) ->
         edges = [(data[one], one) for one in data.edge_types if not _is_reverse(one, data.edge_types)]
     about: Graph | None = getattr(data, "about", None)
     if about is not None:
-        return _known_graph(about, stores, edges, directed)
+        return _known_graph(about, stores, edges)
     labeled = [one for one, store in stores.items() if getattr(store, "y", None) is not None]
     if len(labeled) != 1:
         raise InputError(f"one node type must have y, got {', '.join(labeled) or 'none'} of {', '.join(stores)}")
@@ -141,14 +141,12 @@ def from_pyg(data: Any, *, name: str = "graph", directed: bool | None = None) ->
         given = {"features": _sparse_if_empty(_array(data.x))}
     labels = np.full(sum(map(len, place.values())), UNKNOWN, np.int64)
     labels[place[labeled[0]]] = as_integers(_array(stores[labeled[0]].y).reshape(-1), "y")
-    pairs, values = _plain_edges(edges, place, directed=bool(directed))
+    pairs, values = _plain_edges(edges, place, directed=directed)
     given |= {part: place[labeled[0]][_array(mask)] for part, mask in _masks(stores[labeled[0]])}
     return Graph.build(name=name, labels=labels, edges=pairs, edge_values=values, **given)
 
 
-def _known_graph(
-    about: Graph, nodes: dict[str, Any], edges: Sequence[tuple[Any, EdgeType | None]], directed: bool | None
-) -> Graph:
+def _known_graph(about: Graph, nodes: dict[str, Any], edges: Sequence[tuple[Any, EdgeType | None]]) -> Graph:
     """The graph that :func:`to_pyg` or :func:`to_hetero` wrote, as far as it is there.
 
     Nodes of a `Data`, whose type has no name, stay in its order; those of several types are in that of ``about``.
@@ -174,7 +172,7 @@ def _known_graph(
     return dataclasses.replace(
         about,
         nodes=dataclasses.replace(known, features=features_like(about.nodes.features, x), types=types),
-        edges=_known_edges(edges, place, about, len(order), directed),
+        edges=_known_edges(edges, place, about, len(order)),
         target=target,
         split=split,
     )
@@ -232,20 +230,13 @@ def _ends(store: Any, kind: EdgeType | None, place: Mapping[str, IntArray]) -> I
 
 
 def _known_edges(
-    stores: Sequence[tuple[Any, EdgeType | None]],
-    place: Mapping[str, IntArray],
-    about: Graph,
-    num_nodes: int,
-    directed: bool | None,
+    stores: Sequence[tuple[Any, EdgeType | None]], place: Mapping[str, IntArray], about: Graph, num_nodes: int
 ) -> Edges:
     """Each edge of ``about`` that is still there once, with its values; ends lead where directed edges lead."""
     values, found = about.edge_values, [_ends(store, kind, place) for store, kind in stores]
     ends = np.concatenate([np.empty((0, 2), np.int64), *found])
     if values is None:
-        added = EdgeValues(direction=np.ones(len(ends), np.int8)) if directed else None
-        return Edges.build(ends, num_nodes, added)
-    if directed and values.direction is None:
-        raise InputError("directed: the edges of this graph have no direction to keep")
+        return Edges.build(ends, num_nodes)
     numbers, fields = [NOBODY], []
     for (store, kind), pairs in zip(stores, found):
         of = f"{kind} edges" if kind else ""
@@ -258,9 +249,7 @@ def _known_edges(
         held[part] = np.concatenate([one[part] for one in fields])[columns]
     known = values.take(ids)
     if known.direction is not None:
-        held["direction"] = None if directed is False else np.abs(known.direction).astype(np.int8)
-        if directed is False and known.edge_data == ("direction",) and known.raw is None:
-            return Edges.build(ends[columns], num_nodes)
+        held["direction"] = np.abs(known.direction).astype(np.int8)
     return Edges.build(ends[columns], num_nodes, dataclasses.replace(known, **held))
 
 
