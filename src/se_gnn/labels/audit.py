@@ -171,10 +171,8 @@ class Audit:
 def audit(trained: Model, *, num_orders: int = ORDERS, seed: int = 0) -> Audit:
     """Judge every labeled node of a model.
 
-    Args:
-        trained: the model.
-        num_orders: random orders for the Shapley value of the weighted vote; more of them lower its standard error.
-        seed: random seed for these orders.
+    ``num_orders`` random orders, drawn by ``seed``, give the Shapley value of the weighted vote: more of them lower its
+    standard error.
     """
     check_count("num_orders", num_orders)
     orders, groups = np.random.default_rng(seed).spawn(2)

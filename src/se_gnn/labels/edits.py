@@ -177,8 +177,7 @@ class Preview:
 def preview(trained: Model, changes: Sequence[Change]) -> Preview:
     """Apply changes to a copy and predict every node anew; the model itself stays as it is.
 
-    Raises:
-        InputError: there is nothing to change, a class would lose its last labeled node, or fewer than K would be left.
+    Refused if nothing would change, if a class would lose its last labeled node, or if fewer than K would be left.
     """
     if not changes:
         raise InputError("nothing to change: the labels are already like this")

@@ -64,12 +64,8 @@ def suggest(
 ) -> list[Suggestion]:
     """The nodes whose labels would help most, most helpful first; each is chosen as if those before were labeled.
 
-    Args:
-        trained: the model.
-        count: how many.
-        candidates: ids of nodes that may be chosen; None: nodes outside the split whose label is not known (if all
-            labels are known: all nodes outside the split).
-        seed: draws the nodes that are considered if there are more than 4,000.
+    Without ``candidates`` (ids), nodes outside the split whose label is not known may be chosen (if all labels are
+    known: all nodes outside the split). ``seed`` draws the nodes that are considered if there are more than 4,000.
     """
     graph = trained.graph
     if isinstance(trained.encoder, OutputEncoder):

@@ -286,9 +286,7 @@ def _margins(answers: Float64Array, labels: IntArray) -> Float64Array:
 def descriptions(graph: Graph, known: IntArray) -> tuple[list[Float64Array], list[Float64Array]]:
     """Blocks of columns of some nodes, [M, .] each: those that hold no class, and the known classes around each node.
 
-    Args:
-        graph: attributes, edges and labels.
-        known: the nodes of known class, [M]; no other label is looked at.
+    The nodes ``known`` [M] are those of known class; no other label is looked at.
     """
     nodes, neighbors = np.sort(known), graph.neighbors()
     ptr, others, ids = neighbors.rows(nodes)

@@ -53,12 +53,8 @@ def hard_negatives(
 ) -> IntArray:
     """Tempting pairs for each link, [n, count, 2]: the first half keeps its source, the second half its target.
 
-    Args:
-        links: without the ``positives``, which must not influence the ranks.
-        positives: links, [n, 2].
-        count: an even number.
-        attributes: of length 1, sparse, [N, F].
-        generator: draws among ties.
+    ``links`` are without the ``positives`` [n, 2], which must not influence the ranks. ``count`` is even, the
+    ``attributes`` are sparse rows of length 1, [N, F], and the ``generator`` draws among ties.
     """
     each, graph = count // 2, links.graph
     found = np.empty((len(positives), count, 2), np.int64)
