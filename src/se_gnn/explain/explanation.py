@@ -322,7 +322,7 @@ class Explanation:
         edge_ids: the edges of the local graph of the query, ascending, :math:`(M,)`.
         importance: mean similarity of each edge with its matches, Eq. (10), :math:`(M,)`; NaN if no case has edges.
         roles: where each of these edges leads, seen from the query, in words; None: it has no direction.
-        nodes: all nodes that are mentioned, by id; explanations of a batch share one table.
+        nodes: all nodes that are mentioned, by id.
         edges: all edges that are mentioned, by id.
         edge_types: the types that edges have, in the order of the graph.
         settings: what the nodes were compared by.
@@ -464,21 +464,6 @@ class Explanation:
         """Node ids of the ends of some edges, [S, 2]."""
         pairs = [self.edges[edge].ends for edge in edge_ids.tolist()]
         return np.array(pairs, dtype=np.int64).reshape(-1, 2)
-
-    def with_own_tables(self) -> Explanation:
-        """The same with tables of what it mentions and nothing else: explanations of a batch share theirs."""
-        beside = () if self.contrast is None else (self.contrast.chosen, self.contrast.other)
-        shown = [one for one in (*self.full, *beside) if one.edge_ids is not None]
-        edge_ids = np.unique(np.concatenate([self.edge_ids, *(one.edge_ids for one in shown)]))
-        edges = {edge: self.edges[edge] for edge in edge_ids.tolist()}
-        listed = [one.node for one in self.votes] + self.ranks.nodes.tolist()
-        listed += [end for edge in edges.values() for end in (edge.start, edge.end)]
-        full = {self.node, *(one.node for one in shown)}
-        nodes = {
-            node: self.nodes[node] if node in full else replace(self.nodes[node], values={}, image=None)
-            for node in sorted({*full, *listed})
-        }
-        return replace(self, nodes=nodes, edges=edges)
 
     def crucial_subgraph(self, *, size: int | None = None, threshold: float | None = None) -> CrucialSubgraph:
         """The ``size`` most important edges, Eq. (10), or those at or above a ``threshold``; equals by edge order.

@@ -93,28 +93,21 @@ def _on_rings(points: Points, rings: IntArray) -> Points:
 @compiled
 def _exchanged(points: Points, rings: IntArray, edges: IntArray) -> Points:
     """Nodes of a ring exchange places as long as that makes the picture clearer."""
-    points, cost = points.copy(), _clutter(points, edges)
+    cost = _clutter(points, edges)
     for _ in range(_PASSES):
         before = cost
         for a in range(1, len(points)):
             for b in range(a + 1, len(points)):
                 if rings[a] != rings[b]:
                     continue
-                _exchange(points, a, b)
-                after = _clutter(points, edges)
+                exchanged = points.copy()
+                exchanged[a], exchanged[b] = points[b], points[a]
+                after = _clutter(exchanged, edges)
                 if after < cost - 1e-9:
-                    cost = after
-                else:
-                    _exchange(points, a, b)
+                    points, cost = exchanged, after
         if cost == before:
             break
     return points
-
-
-@compiled
-def _exchange(points: Points, a: int, b: int) -> None:
-    for axis in range(2):
-        points[a, axis], points[b, axis] = points[b, axis], points[a, axis]
 
 
 @compiled
