@@ -278,10 +278,10 @@ class Explanations(Sequence[Explanation]):
         shown = [*votes[: self.in_full], *(() if contrast is None else (contrast.chosen, contrast.other))]
         mentioned = [edge_ids, *(one.edge_ids for one in shown if one.edge_ids is not None)]
         edges = self.mentioned.edges(np.unique(np.concatenate(mentioned)))
-        ends = [end for edge in edges.values() for end in edge.ends]
-        full = [node, *(one.node for one in shown)]
-        listed = {*full, *ends, *ranks.nodes.tolist(), *(one.node for one in votes)}
-        nodes = self.mentioned.nodes(sorted(listed), full)
+        ends = [end for edge in edges.values() for end in (edge.start, edge.end)]
+        described = [node, *(one.node for one in shown)]
+        listed = {*described, *ends, *ranks.nodes.tolist(), *(one.node for one in votes)}
+        nodes = self.mentioned.nodes(sorted(listed), described)
         span = slice(self.local.ptr[i], self.local.ptr[i + 1])
         values = self.graph.edge_values
         return Explanation(

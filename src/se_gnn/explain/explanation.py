@@ -439,26 +439,19 @@ class Explanation:
         """What is predicted: the name of a class, or a number with its unit."""
         return self.answer.text(self.answer.value) if isinstance(self.answer, NumberAnswer) else self.predicted_name
 
-    def touches_query(self, edge: int) -> bool:
-        """Whether an edge ends at the node in question: in the local graph of a case it is no evidence about it."""
-        return self.node in self.edges[edge].ends
-
     def matched_edges(self, vote: CaseVote) -> list[MatchedEdge]:
         """The edges of the node, each with its match in a case; none if the two were not compared by their edges."""
         found = vote.matches
         if found is None:
             return []
-        rows = zip(found.edge_ids.tolist(), found.matched_ids.tolist(), found.similarity.tolist(), found.above_average)
-        return [
-            MatchedEdge(
-                self.edges[edge],
-                self.edges.get(matched),
-                similarity,
-                bool(good),
-                own=matched >= 0 and self.touches_query(matched),
-            )
-            for edge, matched, similarity, good in rows
-        ]
+        rows = []
+        for edge, matched, similarity, good in zip(
+            found.edge_ids.tolist(), found.matched_ids.tolist(), found.similarity.tolist(), found.above_average.tolist()
+        ):
+            match = self.edges.get(matched)
+            own = match is not None and self.node in (match.start, match.end)
+            rows.append(MatchedEdge(self.edges[edge], match, similarity, good, own))
+        return rows
 
     def ends(self, edge_ids: IntArray) -> IntArray:
         """Node ids of the ends of some edges, [S, 2]."""
@@ -500,7 +493,7 @@ class Explanation:
 
     def to_text(self, k: int = 5) -> str:
         """What `se-gnn explain` prints: the sentence, then tables of the ``k`` nearest cases, rows and edges."""
-        from se_gnn.explain.terminal import to_text
+        from se_gnn.explain.sections import to_text
 
         return to_text(self, k)
 
@@ -551,7 +544,7 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from se_gnn.explain.notebook import to_html
+        from se_gnn.explain.sections import to_html
 
         return to_html(self)
 

@@ -30,12 +30,7 @@ _CROWDED = 0.22  # least distance on a ring before nodes take turns between two 
 
 
 def layout(rings: IntArray, edges: IntArray) -> Points:
-    """Positions [P, 2] in the unit disc, node 0 in the middle.
-
-    Args:
-        rings: the ring of each node, 0 for the center alone, [P].
-        edges: positions of nodes that are joined, [S, 2]; parts that are not joined keep their distance.
-    """
+    """Positions [P, 2] in the unit disc of nodes on ``rings`` [P], node 0 alone in the middle; ``edges`` are [S, 2]."""
     return _placed(rings.astype(np.int64).tobytes(), edges.astype(np.int64).tobytes())
 
 

@@ -83,14 +83,9 @@ def local_graph_pictures(
     href: Href | None = None,
     by_features: Graph | None = None,
 ) -> list[LocalGraphPicture]:
-    """The explained node's local graph, then those of the nearest cases; edges matched alike lie alike.
+    """The explained node's local graph, then those of the nearest cases, or of some ranks; matched edges lie alike.
 
-    Args:
-        explanation: whose local graphs are drawn.
-        num_cases: how many of the nearest, or the ranks of some (0: the nearest).
-        crucial_edges: that are numbered.
-        href: address that a node leads to, or None; None: no node is a link.
-        by_features: the graph, if nodes stand where t-SNE puts their attributes; None: on the ring of their hops.
+    Nodes stand on the ring of their hops; or, with a graph (``by_features``), where t-SNE puts their attributes.
     """
     views = local_views(explanation, num_cases=num_cases, crucial_edges=crucial_edges)
     places = laid_out(views) if by_features is None else placed_by_features(views, by_features)
@@ -179,16 +174,10 @@ def draw(
     names: bool = True,
     href: Href | None = None,
 ) -> Svg:
-    """A local graph whose nodes stand at ``points`` [P, 2].
+    """A local graph whose nodes stand at ``points`` [P, 2]; ``names`` are written if nodes are few.
 
-    Args:
-        view: what is shown of it.
-        points: places of its nodes.
-        explanation: that mentions them.
-        links: edges of the explained node that its edges stand for.
-        own: it is the one of the explained node; None: no similarities are known.
-        names: of the nodes are written if nodes are few.
-        href: address that a node leads to, or None.
+    It is the ``own`` one of the explained node, or that of a case; None: no similarities are known. ``links`` are the
+    edges of the explained node that its edges stand for. ``href`` is the address that a node leads to, or None.
     """
     infos, paths = [explanation.nodes[node] for node in view.nodes.tolist()], edge_paths(view, points)
     names = names and len(infos) <= MOST_NODES_WITH_NAMES
