@@ -46,10 +46,13 @@ def read_given(
     work: Path | None = None,
 ) -> tuple[dict[str, Table], list[EdgeTable]]:
     """All tables, as they were given; ``work`` is a folder for those that do not fit into memory."""
-    how: dict[str, Any] = {name: getattr(settings, name) for name in ("separator", "encoding", "decimal", "missing")}
-    how["work"] = work
-    of_nodes = {name: read_table(table, what=f"{new}nodes {name}".strip(), **how) for name, table in nodes.items()}
-    of_edges = [read_table(one.table, what=f"{new}edges {one.type}".strip(), of_edges=True, **how) for one in edges]
+    of_nodes = {
+        name: read_table(table, settings, what=f"{new}nodes {name}".strip(), work=work) for name, table in nodes.items()
+    }
+    of_edges = [
+        read_table(one.table, settings, what=f"{new}edges {one.type}".strip(), of_edges=True, work=work)
+        for one in edges
+    ]
     return of_nodes, [dataclasses.replace(one, table=table) for one, table in zip(edges, of_edges)]
 
 
@@ -81,15 +84,16 @@ class GivenTables:
         self.several = ONE not in nodes
         self.nodes = [NodeTable(name, table, settings, like) for name, table in nodes.items()]
         self.ids = self._ids()
-        roles = [EdgeRoles.of(settings, one, self.ids) for one in edges]
-        self.carried: EdgeValues | None  # by the edges of all tables, as values of no edge
+        self.edges = [EdgeRoles(one, settings, self.ids) for one in edges]
         if like is None:
-            self.carried, fitted = fit_edges(roles, settings.until)
+            self.carried = fit_edges(self.edges)  # by the edges of all tables, as values of no edge
         else:
             self.carried = None if like.edge_values is None else like.edge_values.take(np.empty(0, np.int64))
             columns = (self.carried and self.carried.columns) or ()
-            fitted = [known_columns(one.table, own_columns(columns, one.of_type)) for one in roles]
-        self.edges = [one.like(self.carried, own) for one, own in zip(roles, fitted)]
+            for one in self.edges:
+                one.fitted = known_columns(one.table, own_columns(columns, one.of_type))
+        for one in self.edges:
+            one.carry(self.carried)
         self.structure: tuple[Column, ...] = ()  # where no column of the only node table says anything about a node
         self.counts = Counter[str]()  # of rows of the edge tables: given, dangling and later, which are left out
 
@@ -207,30 +211,29 @@ class GivenTables:
         if carried is not None and self.budget is not None:
             carried = dataclasses.replace(carried, raw=None)
         for one in self.edges:
-            for block in one.blocks(rows_within(self.budget, BYTES_A_CELL * (2 + len(one.shown)))):
-                pairs, rows = self._rows(block)
+            for block in one.table.blocks(rows_within(self.budget, BYTES_A_CELL * (2 + len(one.shown)))):
+                pairs, rows = self._rows(one, block)
                 if self.budget is None or carried is None:
-                    yield EdgeBlock(pairs, block.read(carried, rows, cells))
+                    yield EdgeBlock(pairs, one.read(block, carried, rows, cells))
                 else:
-                    yield EdgeBlock(pairs, block.read(carried, rows, ()), row_digests(block.table, cells, rows))
+                    yield EdgeBlock(pairs, one.read(block, carried, rows, ()), row_digests(block, cells, rows))
         lost, later = self.counts["dangling"], self.counts["later"]
         if self.edges and lost + later == self.counts["given"]:
             raise InputError(
                 f"no row becomes an edge: {lost:,} refer to unknown nodes, {later:,} are after the last date"
             )
 
-    def _rows(self, one: EdgeRoles) -> tuple[IntArray, IntArray]:
+    def _rows(self, one: EdgeRoles, block: Table) -> tuple[IntArray, IntArray]:
         """The nodes that edges join, and their rows; those that are no edges are counted."""
         tables = [of.table.name for of in self.nodes if self.joined is not None or of.type in one.joins]
         if self.joined is None:
-            hint = None if self.settings.drop_dangling else DROP
-            pairs, rows = find_ends(one, self.ids, nodes=" or ".join(dict.fromkeys(tables)), hint=hint)
+            nodes, hint = " or ".join(dict.fromkeys(tables)), None if self.settings.drop_dangling else DROP
         else:
-            pairs, rows = find_ends(one, self.ids, nodes=" nor ".join([self.joined.name, *tables]), hint=JOIN)
-        in_time = one.until(self.settings.until)
-        kept = slice(None) if in_time is None else np.flatnonzero(in_time[rows])
-        count = len(one.table)
-        self.counts.update(given=count, dangling=count - len(rows), later=len(rows) - len(rows[kept]))
+            nodes, hint = " nor ".join([self.joined.name, *tables]), JOIN
+        pairs, rows = find_ends(one, block, self.ids, nodes=nodes, hint=hint)
+        in_time = one.in_time(block)
+        kept = np.arange(len(rows)) if in_time is None else np.flatnonzero(np.isin(rows, in_time))
+        self.counts.update(given=len(block), dangling=len(block) - len(rows), later=len(rows) - len(kept))
         return pairs[kept], rows[kept]
 
     def all_edges(self) -> tuple[IntArray, EdgeValues | None]:

@@ -148,7 +148,7 @@ def _check_columns(graph: Graph, type_name: str, table: Table, settings: ImportS
     prefix, shown = type_prefix(type_name), [one.name for one in own_columns(graph.columns or (), type_name)]
     if graph.raw is not None:
         shown = [name.removeprefix(prefix) for name in graph.raw.columns if name.startswith(prefix)]
-    known = [*shown, *settings.taken(type_name or None), *settings.ignore, *filter(None, [settings.caption])]
+    known = [*shown, *settings.taken(type_name), *settings.ignore, *filter(None, [settings.caption])]
     unknown = [name for name in table.columns if name not in known]
     if unknown:
         hint = did_you_mean(unknown[0], known)

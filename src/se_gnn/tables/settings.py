@@ -138,7 +138,7 @@ class ImportSettings:
             raise InputError("split and split_by_time are two ways to split: give one of them")
         if self.until is not None and self.edge_time is None:
             raise InputError(f"until {self.until!r} needs edge_time, the column of the edge table with the dates")
-        for type_name in (None, *self._types):
+        for type_name in ("",) if isinstance(self.id, str) else self.id:
             taken = self.taken(type_name)
             if len(set(taken)) < len(taken):
                 raise InputError(f"id, label and split must be different columns, got {', '.join(map(repr, taken))}")
@@ -152,34 +152,19 @@ class ImportSettings:
         if both is not None:
             raise InputError(f"column {both!r} of the edges cannot be ignored: it is the weight, the type or the time")
 
-    @property
-    def _types(self) -> tuple[str, ...]:
-        return () if isinstance(self.id, str) else tuple(self.id)
-
-    def id_of(self, type_name: str | None) -> str:
+    def id_of(self, type_name: str) -> str:
         """The id column of one type of nodes."""
-        if isinstance(self.id, str):
-            return self.id
-        if type_name is None:
-            return next(iter(self.id.values()))
-        if type_name not in self.id:
-            raise InputError(f"id must name a column for each type of nodes, but has none for {type_name!r}")
-        return self.id[type_name]
+        return _column_of("id", self.id, type_name)
 
     def ends_of(self, type_name: str) -> tuple[str, str]:
         """The columns with the two ends of the edges of one type."""
-        found = []
-        for end, given in (("source", self.source), ("target", self.target)):
-            if not isinstance(given, str) and type_name not in given:
-                raise InputError(f"{end} must name a column for each type of edges, but has none for {type_name!r}")
-            found.append(given if isinstance(given, str) else given[type_name])
-        return found[0], found[1]
+        return _column_of("source", self.source, type_name), _column_of("target", self.target, type_name)
 
-    def taken(self, type_name: str | None = None) -> tuple[str, ...]:
+    def taken(self, type_name: str = "") -> tuple[str, ...]:
         """Columns of a node table that are not attributes."""
         return tuple(name for name in (self.id_of(type_name), self.label, self.split) if name is not None)
 
-    def attributes(self, columns: Sequence[str], type_name: str | None = None, *, labeled: bool = True) -> list[str]:
+    def attributes(self, columns: Sequence[str], type_name: str, *, labeled: bool) -> list[str]:
         """Columns of a node table that become features."""
         taken = self.taken(type_name) if labeled else (self.id_of(type_name),)
         shown_only = () if self.caption in (*self.keep, *self.kinds) else (self.caption,)
@@ -188,16 +173,27 @@ class ImportSettings:
     @property
     def roles(self) -> dict[str, str]:
         """Which column is what, as a graph remembers it for new nodes."""
-        ids = {"id": self.id} if isinstance(self.id, str) else {f"id of {name}": self.id[name] for name in self.id}
-        others = {"caption": self.caption, "label": self.label, "split": self.split}
-        found = {**ids, **others}
-        for end, given in (("source", self.source), ("target", self.target)):
-            found |= {end: given} if isinstance(given, str) else {f"{end} of {name}": given[name] for name in given}
-        return {role: name for role, name in found.items() if name is not None}
+        found: dict[str, str] = {}
+        for role in ("id", "caption", "label", "split", "source", "target"):
+            given = getattr(self, role)
+            if isinstance(given, Mapping):
+                found |= {f"{role} of {name}": column for name, column in given.items()}
+            elif given is not None:
+                found[role] = given
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         return dataclasses.asdict(self)
+
+
+def _column_of(role: str, given: str | Mapping[str, str], type_name: str) -> str:
+    """The column that has a role in the table of a type."""
+    if isinstance(given, str):
+        return given
+    if type_name not in given:
+        raise InputError(f"{role} must name a column for each type, but has none for {type_name!r}")
+    return given[type_name]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
