@@ -66,11 +66,6 @@ class FittedColumns:
         """Number of features."""
         return sum(column.size for column in self.columns)
 
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """What people see for each feature."""
-        return tuple(name for column in self.columns for name in column.feature_names)
-
 
 def fit_columns(
     table: Table,
