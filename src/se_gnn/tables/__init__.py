@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from se_gnn.tables.edges import EdgeTable as EdgeTable
+    from se_gnn.tables.given import read_new_nodes as read_new_nodes
     from se_gnn.tables.imported import Imported as Imported
     from se_gnn.tables.imported import load_import as load_import
     from se_gnn.tables.importer import read_tables as read_tables
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "EdgeTable": "edges", "ImportSettings": "settings", "Imported": "imported", "Summary": "settings",
-    "load_import": "imported", "read_tables": "importer",
+    "load_import": "imported", "read_new_nodes": "given", "read_tables": "importer",
 }  # fmt: skip
 
 

@@ -66,11 +66,6 @@ class FittedColumns:
         """Number of features."""
         return sum(column.size for column in self.columns)
 
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """What people see for each feature."""
-        return tuple(name for column in self.columns for name in column.feature_names)
-
 
 def fit_columns(
     table: Table,
@@ -118,7 +113,13 @@ def fit_columns(
 def known_columns(table: Table, columns: Sequence[Column]) -> FittedColumns:
     """Columns that were fitted on an earlier table, with what people should know about those of this one."""
     parsed = [_parse_known(table, column) for column in columns]
-    warnings = [text for column, values in zip(columns, parsed) for text in _unmarked(column, values)]
+    warnings = []
+    for column, missing in zip(columns, (int(one.missing.sum()) for one in parsed)):
+        if missing and not column.marked:
+            numbers = column.kind in ("number", "boolean", "date")
+            filled = "filled with the mean" if numbers else "without a category or a word"
+            why = f"but none in the rows that the encoding was fitted on: {filled}, unmarked"
+            warnings.append(f"column {column.name!r}: {missing:,} missing values, {why}")
     return FittedColumns(tuple(columns), tuple(map(_summary, columns, parsed)), tuple(warnings))
 
 
@@ -273,15 +274,6 @@ def _summary(column: Column, parsed: Parsed) -> ColumnSummary:
         note = f"{unknown:,} rows {where}" if unknown else ""
     missing = int(parsed.missing.sum())
     return ColumnSummary(name=column.name, kind=column.kind, num_features=column.size, missing=missing, note=note)
-
-
-def _unmarked(column: Column, parsed: Parsed) -> list[str]:
-    missing = int(parsed.missing.sum())
-    if column.marked or not missing:
-        return []
-    filled = "filled with the mean" if column.kind in ("number", "boolean", "date") else "without a category or a word"
-    message = f"{missing:,} missing values, but none in the rows that the encoding was fitted on: {filled}, unmarked"
-    return [f"column {column.name!r}: {message}"]
 
 
 def class_leaks(columns: Sequence[Column], features: Features, labels: Any) -> list[str]:

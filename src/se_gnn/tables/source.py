@@ -189,7 +189,11 @@ def read_table(
         path = Path(source)
         head = _check_content(path)
         if path.suffix.lower() in PARQUET_ENDINGS:
-            table = _read_parquet(path, streamed=work is not None)
+            with _damage(str(path)):
+                file = pa_parquet.ParquetFile(path, memory_map=False, pre_buffer=False)
+                table = Table(str(path), tuple(file.schema_arrow.names), file=file)
+            _check_names(table.columns, table.name)
+            table = table if work is not None else dataclasses.replace(table, data=table.select(), file=None)
         else:
             table = _CsvFile(path, head, separator, encoding).read(work)
     else:
@@ -277,19 +281,6 @@ def _check_content(path: Path) -> bytes:
     elif found is not None:
         raise InputError(f"{path} is not text, whatever its name says: it is {found}")
     return head
-
-
-def _read_parquet(path: Path, *, streamed: bool) -> Table:
-    with _damage(str(path)):
-        file = pa_parquet.ParquetFile(path, memory_map=False, pre_buffer=False)
-        names = file.schema_arrow.names
-    _check_names(names, str(path))
-    if streamed:
-        return Table(str(path), tuple(names), file=file)
-    with _damage(str(path)):
-        data = file.read()
-        data.validate(full=True)
-    return Table(str(path), tuple(names), data)
 
 
 def _detect_encoding(path: Path, head: bytes) -> str:
