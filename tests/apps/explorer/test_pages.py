@@ -11,8 +11,7 @@ import pytest
 from se_gnn.apps.explorer import create_app
 from se_gnn.apps.explorer.states import NodeState, TableState, node_href, node_key
 from se_gnn.apps.service import Store
-from se_gnn.apps.service.columns import Sort
-from se_gnn.apps.service.node_table import NodeQuery, Outcome, Part
+from se_gnn.apps.service.models import NodeQuery, Outcome, Part, Sort
 from se_gnn.display.text import from_csv_cell
 from se_gnn.explain import explain
 from se_gnn.plot.style import readable

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from se_gnn.apps.cli.commands import Only, beside, without
-from se_gnn.apps.cli.links import predict_pairs, refuse_links_folder
+from se_gnn.apps.cli.commands import Only, beside, say, without
+from se_gnn.apps.cli.links import predict_pairs
 from se_gnn.apps.cli.options import (
     SHARD_NODES,
     Device,
@@ -19,20 +18,30 @@ from se_gnn.apps.cli.options import (
     OnDevice,
     OtherGraph,
     Overwrite,
+    Quiet,
     Setting,
     column_roles,
+    edge_tables,
     node_ids,
-    one_column,
+    node_tables,
     option,
     rare,
     read_settings,
+    table_path,
     working,
 )
-from se_gnn.apps.cli.outputs import RECORD_FILES, check_file, write_file, write_records
-from se_gnn.apps.cli.printing import count, percent, say, table
-from se_gnn.apps.cli.sharded import FILES, is_shard_folder, refuse_several_ranks, write_folder
-from se_gnn.apps.cli.typed_tables import edge_tables, node_tables, table_path
-from se_gnn.display.terminal import full_name
+from se_gnn.apps.cli.outputs import (
+    FILES,
+    RECORD_FILES,
+    Make,
+    check_file,
+    is_shard_folder,
+    refuse_several_ranks,
+    write_file,
+    write_folder,
+    write_records,
+)
+from se_gnn.display.terminal import count, full_name, percent, table
 from se_gnn.errors import InputError
 
 if TYPE_CHECKING:
@@ -43,7 +52,6 @@ if TYPE_CHECKING:
     from se_gnn.model import Model
     from se_gnn.model.numbers import Calibration
 
-    Make = Callable[[IntArray], bytes]  # the file of some nodes
 
 NEW = beside("--new-nodes")
 OF_NODES = without("--pairs")
@@ -122,7 +130,7 @@ def predict(
         ),
     ] = None,
     device: Annotated[OnDevice, OF_NODES] = Device.cpu,
-    quiet: bool = False,
+    quiet: Quiet = False,
 ) -> None:
     """Predict nodes, and write the predictions to a file or folder.
 
@@ -141,7 +149,6 @@ def predict(
     if pairs is not None:
         predict_pairs(folder, pairs, out, overwrite=overwrite, quiet=quiet)
         return
-    refuse_links_folder(folder, "give --pairs FILE, or list likely links with se-gnn recommend")
     call = {"out": out, "coverage": coverage, "abstain": abstain, "new_nodes": new_nodes}
     given = read_settings(settings, SETTINGS, call)
     if nodes and "sample" in given:
@@ -277,11 +284,10 @@ class _Extras:
 
 def _roles(columns: list[str] | None, edges: list[str] | None) -> dict[str, Any]:
     """What the columns of new tables are, as :func:`read_new_nodes` takes it."""
-    roles = column_roles(columns, ("id", "source", "target", "caption", "ignore"))
+    roles = column_roles(columns, ("id", "source", "target", "caption"), ("ignore",))
     if not edges and (roles["source"] or roles["target"]):
         raise InputError("--column COLUMN=source and =target have an effect only with --new-edges: leave them out")
-    named = {role: one_column(roles, role) for role in ("id", "source", "target", "caption")}
-    return {**named, "ignore": tuple(roles["ignore"])}
+    return roles
 
 
 def _extended(trained: Model, nodes: list[str], edges: list[str] | None, roles: dict[str, Any]) -> Extension:

@@ -15,25 +15,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numba
 import numpy as np
 
-from se_gnn.apps.service.columns import ClassColumns, Columns, LinkColumns, NumberColumns
-from se_gnn.apps.service.node_table import NodeMap, NodeTable
+from se_gnn.apps.service.models import MapAnswer
+from se_gnn.apps.service.node_table import ClassTable, LinkTable, NodeTable, NumberTable, placed
 from se_gnn.errors import InputError
 from se_gnn.explain import Comparison
 from se_gnn.files import sha256
 from se_gnn.graph.storage import graph_digest
 from se_gnn.labels.novelty import Novelty, novelty_of_all
+from se_gnn.links import SEGNNLinkPredictor
 from se_gnn.model import Model, Prediction
 from se_gnn.model.folder import is_links_folder, load_model, model_digest
 from se_gnn.model.numbers import Calibration, NumberPrediction, calibrate_intervals
 from se_gnn.results import predict
-
-if TYPE_CHECKING:
-    from se_gnn.links import SEGNNLinkPredictor
 
 T = TypeVar("T")
 
@@ -101,7 +99,7 @@ class Snapshot:
         self._model, self.digest = model, digest
         self.prediction: Prediction | NumberPrediction | None = None
         self.table: NodeTable | None = None
-        self.map: NodeMap | None = None
+        self.map: MapAnswer | None = None
         self.novelty: Novelty | None = None
         self._once: dict[str, Any] = {}
         self.graph = model.graph if isinstance(model, Model) else model.graph_
@@ -155,8 +153,8 @@ class Snapshot:
         if self.ready:
             return
         if self.predicts_links:
-            columns: Columns = LinkColumns(self.graph)
-            placed = NodeMap(self.links.trained_.attributes.embeddings().numpy(), columns)
+            table: NodeTable = LinkTable(self.graph)
+            embeddings = self.links.trained_.attributes.embeddings().numpy()
         else:
             blocks = []
             for low in range(0, self.graph.num_nodes, BLOCK):
@@ -164,15 +162,15 @@ class Snapshot:
                     return
                 with turn():
                     blocks.append(predict(self.trained, np.arange(low, min(low + BLOCK, self.graph.num_nodes))))
-            self.prediction = type(blocks[0]).joined(blocks)  # type: ignore[arg-type]
-            if isinstance(self.prediction, NumberPrediction):
-                columns = NumberColumns(self.graph, self.prediction, self.intervals)
+            self.prediction = found = type(blocks[0]).joined(blocks)  # type: ignore[arg-type]
+            if isinstance(found, NumberPrediction):
+                with turn():
+                    table = NumberTable(self.graph, found, self.intervals)
             else:
-                columns = ClassColumns(self.graph, self.prediction)
-            everyone = np.arange(self.graph.num_nodes)
-            placed = NodeMap(self.trained.embedded.rows(everyone).cpu().numpy(), columns)
-        table = NodeTable(columns, placed.points)
-        self.table, self.map = table, placed
+                table = ClassTable(self.graph, found)
+            embeddings = self.trained.embedded.rows(found.nodes).cpu().numpy()
+        table.points = placed(embeddings)
+        self.table, self.map = table, table.map()
         self.novelty = None if self.predicts_links else novelty_of_all(self.trained)
         if self.novelty is not None:
             table.judge(self.novelty.abstains)
@@ -253,8 +251,6 @@ def _read(folder: Path, graph: Path | None) -> Snapshot:
 def _load(folder: Path, graph: Path | None) -> Model | SEGNNLinkPredictor:
     if not is_links_folder(folder):
         return load_model(folder, graph)
-    from se_gnn.links import SEGNNLinkPredictor  # with scikit-learn, which takes a second
-
     if graph is not None:
         raise InputError(f"{folder} holds a model of links, which belongs to its own graph: fit it on the other one")
     return SEGNNLinkPredictor.load(folder)
