@@ -145,8 +145,8 @@ def as_file(ending: str, columns: Columns) -> bytes:
     In a CSV file, `nearest` becomes `nearest_1`, `label_1`, `weight_1`, and so on. A text that a spreadsheet would run
     as a formula is written with an apostrophe in front (`se_gnn.display.text`).
 
-    >>> as_file(".csv", {"node": ["a"], "size": np.array([np.nan])}).splitlines()
-    [b'node,size', b'a,']
+    >>> as_file(".csv", {"node": ["a"], "sets": [["b", "c"]], "size": np.array([np.nan])}).splitlines()
+    [b'node,sets,size', b'a,b; c,']
     >>> as_file(".jsonl", {"node": ["a"], "size": np.array([1.5])}).splitlines()
     [b'{"node": "a", "size": 1.5}']
     """
@@ -164,15 +164,6 @@ def as_file(ending: str, columns: Columns) -> bytes:
     for row in (cells, *zip(*cells.values())) if cells else ():
         writer.writerow([to_csv_cell(cell) if isinstance(cell, str) else cell for cell in row])
     return text.getvalue().encode("utf-8", "replace")
-
-
-def records_as(ending: str, written: Sequence[Record]) -> bytes:
-    """Records that all have the same keys as CSV or JSON lines; in CSV, None is an empty cell.
-
-    >>> records_as(".csv", [{"node": "a", "sets": ["b", "c"], "size": None}]).splitlines()
-    [b'node,sets,size', b'a,b; c,']
-    """
-    return as_file(ending, {name: [one[name] for one in written] for name in (written[0] if written else ())})
 
 
 def records(columns: Columns) -> list[Record]:

@@ -94,7 +94,7 @@ def test_a_search_finds_names_with_accents_however_they_are_typed(typed):
 
 
 def test_a_region_of_the_map_is_a_filter(client, store):
-    points = store.snapshot.map.points
+    points = store.snapshot.table.points
     inside = (points[:, 0] <= 0.5) & (points[:, 1] >= 0.3)
     found = rows(client, left=0, right=0.5, bottom=0.3, top=1)
     assert [row["id"] for row in found["rows"]] == np.flatnonzero(inside).tolist()

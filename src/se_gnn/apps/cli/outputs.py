@@ -60,9 +60,10 @@ def write_file(out: Path, content: bytes) -> None:
 
 def write_records(records: Sequence[Record], out: Path) -> None:
     """Write records that all have the same keys, as CSV or JSON lines by the ending of the file name."""
-    from se_gnn.results import records_as
+    from se_gnn.results import as_file
 
-    write_file(out, records_as(out.suffix.lower(), records))
+    columns = {name: [one[name] for one in records] for name in (records[0] if records else ())}
+    write_file(out, as_file(out.suffix.lower(), columns))
 
 
 def check_model_folder(folder: Path, *, overwrite: bool, resume: bool = False, links: bool = False) -> None:

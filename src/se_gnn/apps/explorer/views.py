@@ -50,13 +50,6 @@ MOST_AROUND = 30  # edges of one node that are drawn around it
 _EXPANDS = re.compile(r"expand:(\d+)")  # in place of an address
 RECOMMENDED = 15  # links of a node that are shown, and neighbors
 MOST_REPORTED = 25  # nodes of one report
-EXAMPLES = {
-    "/v1/predict": """curl -s http://127.0.0.1:8000/v1/predict -H 'Content-Type: application/json' -d '{
-  "new_nodes": [{"account": "X-1", "country": "DE", "balance": 1250.5}],
-  "new_edges": [{"from": "X-1", "to": "ACC-0017"}]
-}'""",
-    "/v1/nodes/{node}": "curl -s http://127.0.0.1:8000/v1/nodes/ACC-0017",
-}
 
 Name = Annotated[str, Query(max_length=LONGEST_NAME)]
 Names = Annotated[list[str], Query(max_length=MOST_NODES)]
@@ -155,7 +148,7 @@ class Views:
 
     def api(self, snapshot: Snapshot, description: Mapping[str, Any], *, token: bool) -> str:
         """What programs can ask for, from the description that OpenAPI has."""
-        return self.render("api.html", snapshot, description=description, examples=EXAMPLES, token=token)
+        return self.render("api.html", snapshot, description=description, token=token)
 
     def render(self, template: str, snapshot: Snapshot, **values: Any) -> str:
         """A page about a snapshot."""
