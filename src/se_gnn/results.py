@@ -159,8 +159,8 @@ def as_file(ending: str, columns: Columns) -> bytes:
     cells: dict[str, list[Any]] = {}
     for name, column in _flat(columns).items():
         cells |= _cells(name, column)
-    text = io.StringIO(newline="")
-    writer = csv.writer(_UnixLines(text), lineterminator="\r\n")  # so that a carriage return in a name is quoted
+    text = _UnixLines(newline="")
+    writer = csv.writer(text, lineterminator="\r\n")  # so that a carriage return in a name is quoted
     for row in (cells, *zip(*cells.values())) if cells else ():
         writer.writerow([to_csv_cell(cell) if isinstance(cell, str) else cell for cell in row])
     return text.getvalue().encode("utf-8", "replace")
@@ -303,11 +303,8 @@ def _matches(found: Explanations, k: int) -> Lists:
     return Lists(sizes, fields)
 
 
-class _UnixLines:
+class _UnixLines(io.StringIO):
     """Takes the rows of a CSV writer and ends them with a line feed alone."""
 
-    def __init__(self, text: io.StringIO) -> None:
-        self.text = text
-
     def write(self, row: str) -> int:
-        return self.text.write(row.removesuffix("\r\n") + "\n")
+        return super().write(row.removesuffix("\r\n") + "\n")

@@ -18,7 +18,6 @@ from se_gnn.apps.cli.options import Device, shows_progress
 from se_gnn.display.terminal import count
 from se_gnn.errors import InputError
 from se_gnn.progress import announce_compilation
-from se_gnn.ranks.joining import started_by_torchrun
 
 if TYPE_CHECKING:
     import torch
@@ -156,12 +155,6 @@ def output_folder(folder: Path, work: str, *, resume: bool) -> Iterator[Path]:
 def is_shard_folder(out: Path | None) -> bool:
     """Whether a path means a folder: it has no ending, or is a folder whose name is not that of a file."""
     return out is not None and (not out.suffix or (out.suffix.lower() not in FILES and out.is_dir()))
-
-
-def refuse_several_ranks(out: Path) -> None:
-    """Only one process can write a file."""
-    if started_by_torchrun():
-        raise InputError(f"several processes cannot write one file: let --out name a folder, not {out.name!r}")
 
 
 def write_folder(

@@ -36,13 +36,13 @@ from se_gnn.apps.cli.outputs import (
     Make,
     check_file,
     is_shard_folder,
-    refuse_several_ranks,
     write_file,
     write_folder,
     write_records,
 )
 from se_gnn.display.terminal import count, full_name, percent, table
 from se_gnn.errors import InputError
+from se_gnn.ranks.joining import started_by_torchrun
 
 if TYPE_CHECKING:
     from se_gnn.graph.arrays import IntArray
@@ -144,6 +144,7 @@ def predict(
     from se_gnn.device import resolve_device
     from se_gnn.files import read_file, sha256
     from se_gnn.graph.storage import save_graph
+    from se_gnn.labels.extension import extend
     from se_gnn.model.folder import load_model
 
     if pairs is not None:
@@ -169,15 +170,19 @@ def predict(
     def prepare(trained: Model) -> tuple[IntArray, Make]:
         nonlocal extension, extras
         if new_nodes is not None:
-            extension = _extended(trained, new_nodes, new_edges, roles)
+            from se_gnn.tables.new_nodes import read_new_nodes  # needs pyarrow
+
+            tables = node_tables(new_nodes, "--new-nodes")
+            edges = edge_tables(new_edges, "--new-edges") if new_edges else None
+            extension = extend(trained, read_new_nodes(trained.graph, tables, edges, **roles))
             trained = extension.trained
         ids = _chosen(trained, extension, nodes, given.get("sample"))
         extras = _Extras.of(trained, ids, coverage, abstain, given)
         return ids, lambda some: extras.content(some, ending)
 
     if into_folder:
-        tables = [*(new_nodes or ()), *(new_edges or ())]
-        read = {f"new {text}": sha256(read_file(table_path(text))) for text in tables}
+        given_tables = [*(new_nodes or ()), *(new_edges or ())]
+        read = {f"new {text}": sha256(read_file(table_path(text))) for text in given_tables}
         read |= {"columns": " ".join(column)} if column else {}
         decisive = [text for text in settings or () if text.partition("=")[0].strip() not in NOT_IN_ROWS]
         first = write_folder(
@@ -210,7 +215,8 @@ def _check_file(out: Path, *, overwrite: bool) -> None:
 
     if out.suffix.lower() not in FILES:
         raise InputError(f"--out must end in {', '.join(FILES)} or name a folder, got {out.name!r}")
-    refuse_several_ranks(out)
+    if started_by_torchrun():
+        raise InputError(f"several processes cannot write one file: let --out name a folder, not {out.name!r}")
     check_file(out, overwrite=overwrite)
     if out.suffix.lower() == ".parquet":
         require("pyarrow", extra="tables", feature="Parquet files")
@@ -288,15 +294,6 @@ def _roles(columns: list[str] | None, edges: list[str] | None) -> dict[str, Any]
     if not edges and (roles["source"] or roles["target"]):
         raise InputError("--column COLUMN=source and =target have an effect only with --new-edges: leave them out")
     return roles
-
-
-def _extended(trained: Model, nodes: list[str], edges: list[str] | None, roles: dict[str, Any]) -> Extension:
-    """Read the tables of new nodes, and predict on the graph with them."""
-    from se_gnn.labels.extension import extend
-    from se_gnn.tables.new_nodes import read_new_nodes
-
-    tables = node_tables(nodes, "--new-nodes"), edge_tables(edges, "--new-edges") if edges else None
-    return extend(trained, read_new_nodes(trained.graph, *tables, **roles))
 
 
 def _about(extension: Extension, *, all_written: bool) -> list[str]:

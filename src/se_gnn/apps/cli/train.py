@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from se_gnn.model import Model
     from se_gnn.ranks import Ranks
     from se_gnn.settings import Settings
-    from se_gnn.tables.guess import Guess
     from se_gnn.training.tuning import Trial
 
 START = Path("se-gnn-start")
@@ -90,8 +89,16 @@ def start(
     check_model_folder(model, overwrite=overwrite, resume=False)
     guess = guess_tables(tables, label=label)
     if not quiet or not yes:
-        _show(guess, graph)
-    _confirm(yes)
+        say("Proposal:")
+        widest = min(36, max(len(what) for what, _ in guess.reasons))
+        for what, why in guess.reasons:
+            say(paragraph(why, indent=4 + widest, label=f"  {what}  "))
+        say(f"\nThis is the same as\n  {guess.command(graph)}")
+    if not yes and not sys.stdin.isatty():
+        raise InputError("there is no terminal to ask for confirmation: add --yes, or run the command above")
+    if not yes and not typer.confirm("\nIs this right?", default=True):
+        say("Nothing was imported. Correct the command above and run it; it prints the command to train with.")
+        raise typer.Exit
     nodes, edges = guess.tables
     imported = read_tables(nodes, edges, **guess.settings, out=graph)
     if not quiet:
@@ -105,24 +112,6 @@ def start(
         say("Open the explorer in the browser:\n  " + shlex.join(["se-gnn", "serve", str(model)]))
     else:
         serve_model(model, browser=sys.stdout.isatty(), quiet=quiet)
-
-
-def _show(guess: Guess, graph: Path) -> None:
-    say("Proposal:")
-    widest = min(36, max(len(what) for what, _ in guess.reasons))
-    for what, why in guess.reasons:
-        say(paragraph(why, indent=4 + widest, label=f"  {what}  "))
-    say(f"\nThis is the same as\n  {guess.command(graph)}")
-
-
-def _confirm(yes: bool) -> None:
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise InputError("there is no terminal to ask for confirmation: add --yes, or run the command above")
-    if not typer.confirm("\nIs this right?", default=True):
-        say("Nothing was imported. Correct the command above and run it; it prints the command to train with.")
-        raise typer.Exit
 
 
 def train(

@@ -137,7 +137,8 @@ class Views:
     def model(self, snapshot: Snapshot) -> str:
         """The model card; it is made once, because prediction sets of all nodes take time."""
         table_of(snapshot)  # or 503
-        return snapshot.once("card", lambda: self._model(snapshot))
+        card: str = snapshot.once("card", lambda: self._model(snapshot))
+        return card
 
     def _model(self, snapshot: Snapshot) -> str:
         if snapshot.predicts_links:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numba
 import numpy as np
@@ -32,8 +32,6 @@ from se_gnn.model import Model, Prediction
 from se_gnn.model.folder import is_links_folder, load_model, model_digest
 from se_gnn.model.numbers import Calibration, NumberPrediction, calibrate_intervals
 from se_gnn.results import predict
-
-T = TypeVar("T")
 
 BLOCK = 4096  # nodes that are scored at a time
 CHECK_SECONDS = 2.0
@@ -117,12 +115,11 @@ class Snapshot:
         """How far the intervals of numbers reach; None: there is nothing to calibrate on, or classes are predicted."""
         return calibrate_intervals(self.trained) if self.graph.predicts_numbers else None
 
-    def once(self, name: str, make: Callable[[], T]) -> T:
+    def once(self, name: str, make: Callable[[], Any]) -> Any:
         """What is made for pages once, and kept as long as the model is served."""
         if name not in self._once:
             self._once[name] = make()
-        found: T = self._once[name]
-        return found
+        return self._once[name]
 
     @property
     def predicts_links(self) -> bool:
@@ -238,22 +235,17 @@ class Store:
 
 def _read(folder: Path, graph: Path | None) -> Snapshot:
     """The model in a folder; one that is replaced while it is read is read again, and otherwise refused."""
+    if graph is not None and is_links_folder(folder):
+        raise InputError(f"{folder} holds a model of links, which belongs to its own graph: fit it on the other one")
     for _ in range(3):
         before = _digest(folder, graph)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of a write that is about to end
-            model = _load(folder, graph)
+            links = is_links_folder(folder)
+            model = SEGNNLinkPredictor.load(folder) if links else load_model(folder, graph)
         if before == _digest(folder, graph):
             return Snapshot(model, before)
     raise InputError(f"{folder} changes while it is read")
-
-
-def _load(folder: Path, graph: Path | None) -> Model | SEGNNLinkPredictor:
-    if not is_links_folder(folder):
-        return load_model(folder, graph)
-    if graph is not None:
-        raise InputError(f"{folder} holds a model of links, which belongs to its own graph: fit it on the other one")
-    return SEGNNLinkPredictor.load(folder)
 
 
 def _digest(folder: Path, graph: Path | None) -> str | None:
