@@ -129,7 +129,7 @@ def _classes(prediction: Prediction, graph: Graph) -> Columns:
 
 def _votes(graph: Graph, found: Prediction | NumberPrediction, **figures: FloatArray) -> Lists:
     """The cases that vote for each node, nearest first: `node`, `label` or `value`, and ``figures`` [T, K] of each."""
-    voting = np.isfinite(found.overall)
+    voting = found.voting
     voters = found.cases[voting]
     fields: Columns = {"node": _names(graph, voters)}
     if graph.predicts_numbers:
