@@ -170,7 +170,7 @@ def predict(
     def prepare(trained: Model) -> tuple[IntArray, Make]:
         nonlocal extension, extras
         if new_nodes is not None:
-            from se_gnn.tables.new_nodes import read_new_nodes  # needs pyarrow
+            from se_gnn.tables import read_new_nodes  # needs pyarrow
 
             tables = node_tables(new_nodes, "--new-nodes")
             edges = edge_tables(new_edges, "--new-edges") if new_edges else None
@@ -277,7 +277,8 @@ class _Extras:
 
     def content(self, nodes: IntArray, ending: str) -> bytes:
         """The predictions of some nodes as a file."""
-        from se_gnn.results import as_file, predict, prediction_columns
+        from se_gnn.model.numbers import predict
+        from se_gnn.results import as_file, prediction_columns
 
         sets = None if self.rule is None else self.rule.sets(self.trained, nodes)
         if sets is not None:

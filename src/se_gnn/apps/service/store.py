@@ -30,8 +30,7 @@ from se_gnn.labels.novelty import Novelty, novelty_of_all
 from se_gnn.links import SEGNNLinkPredictor
 from se_gnn.model import Model, Prediction
 from se_gnn.model.folder import is_links_folder, load_model, model_digest
-from se_gnn.model.numbers import Calibration, NumberPrediction, calibrate_intervals
-from se_gnn.results import predict
+from se_gnn.model.numbers import Calibration, NumberPrediction, calibrate_intervals, predict
 
 BLOCK = 4096  # nodes that are scored at a time
 CHECK_SECONDS = 2.0
@@ -167,10 +166,10 @@ class Snapshot:
                 table = ClassTable(self.graph, found)
             embeddings = self.trained.embedded.rows(found.nodes).cpu().numpy()
         table.points = placed(embeddings)
-        self.table, self.map = table, table.map()
         self.novelty = None if self.predicts_links else novelty_of_all(self.trained)
         if self.novelty is not None:
             table.judge(self.novelty.abstains)
+        self.table, self.map = table, table.map()  # last: before, an answer could still become none
 
 
 class Store:
