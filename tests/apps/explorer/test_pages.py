@@ -47,7 +47,7 @@ def test_a_neighbor_can_be_expanded_and_folded_again(client, hub):
     drawn = plain.split('id="around"')[1].split("</svg>")[0]
     first = re.search(r'href="(/nodes/[^"]+\?expand=[^"]+)"', drawn)[1].replace("&amp;", "&")
     more = client.get(first, headers=PEOPLE).text.split('id="around"')[1].split("</svg>")[0]
-    assert more.count("<line") > drawn.count("<line")
+    assert more.count("<polyline") > drawn.count("<polyline")
     assert 'href="/nodes/n45"' in more  # a click on the same node folds it
 
 
