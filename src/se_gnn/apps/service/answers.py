@@ -142,7 +142,7 @@ def _asked(snapshot: Snapshot, request: models.PredictRequest) -> tuple[Snapshot
     """
     if request.nodes is not None:
         return snapshot, np.array([node_id(snapshot, key) for key in request.nodes], dtype=np.int64), []
-    from se_gnn.tables.new_nodes import read_new_nodes
+    from se_gnn.tables import read_new_nodes
 
     if not request.new_nodes:
         raise InputError("give `nodes`, names or positions of known nodes, or `new_nodes`, rows of the node table")
