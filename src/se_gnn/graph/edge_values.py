@@ -115,14 +115,6 @@ class EdgeValues:
         if self.columns is not None:
             check_columns(self.columns, size)
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, EdgeValues):
-            return NotImplemented
-        fields = [field.name for field in dataclasses.fields(self)]
-        return all(_same(getattr(self, name), getattr(other, name)) for name in fields)
-
-    __hash__ = None  # type: ignore[assignment]
-
     def __len__(self) -> int:
         held = next((getattr(self, name) for name in ARRAYS if getattr(self, name) is not None), None)
         return len(held) if held is not None else len(self.raw) if self.raw is not None else 0
@@ -176,7 +168,7 @@ class EdgeValues:
     def _with_rows(self, change: Callable[[Any], Any]) -> EdgeValues:
         """The same with the rows of each part changed in the same way."""
         arrays: dict[str, Any] = {name: change(getattr(self, name)) for name in self.edge_data}
-        raw = None if self.raw is None else dataclasses.replace(self.raw, codes=change(self.raw.codes), verified=True)
+        raw = None if self.raw is None else dataclasses.replace(self.raw, codes=change(self.raw.codes))
         return dataclasses.replace(self, **arrays, raw=raw, verified=True)
 
     def reversed(self, flipped: npt.NDArray[np.bool_]) -> EdgeValues:
@@ -229,12 +221,6 @@ def number_rules(num_types: int) -> dict[str, Rule]:
         "type": Rule.between(0, num_types - 1, f"from 0 to {num_types - 1}, a position in type_names"),
         "attributes": FINITE,
     }
-
-
-def _same(one: Any, other: Any) -> bool:
-    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        return one.dtype == other.dtype and np.array_equal(one, other)
-    return type(one) is type(other) and bool(one == other)
 
 
 def as_seconds(date: Date) -> int:

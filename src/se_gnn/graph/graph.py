@@ -304,20 +304,12 @@ class Graph:
         """What people see for a node: its caption, or its name where it has none."""
         return self.nodes.caption(node)
 
-    def replace(
-        self,
-        *,
-        nodes: Nodes | None = None,
-        edges: Edges | None = None,
-        target: Target | None = None,
-        split: Split | None = None,
-        name: str | None = None,
-        dataset: str | None = None,
-    ) -> Graph:
-        """The same graph with other parts; those that stay are shared and not checked again."""
-        given = {"nodes": nodes, "edges": edges, "target": target, "split": split, "name": name, "dataset": dataset}
-        changes: dict[str, Any] = {part: value for part, value in given.items() if value is not None}
-        return dataclasses.replace(self, **changes)
+    def replace(self, **parts: Any) -> Graph:
+        """The same graph with other ``nodes``, ``edges``, ``target``, ``split``, ``name`` or ``dataset``.
+
+        Parts that stay are shared and not checked again; so does one that is None.
+        """
+        return dataclasses.replace(self, **{name: part for name, part in parts.items() if part is not None})
 
     def with_split(self, *, train: Any, validation: Any = None, test: Any = None, calibration: Any = None) -> Graph:
         """The same graph with another split: node ids, or masks with one entry per node."""
@@ -338,7 +330,7 @@ class Graph:
         new = given.ends[~np.isin(wanted, known)]
         held = values.take(kept).joined(values.neutral(len(new)))
         changed = Edges.build(np.concatenate([self.edges.ends[kept], new]), self.num_nodes, held)
-        return self.replace(edges=dataclasses.replace(changed, merged=given.merged, verified=True))
+        return self.replace(edges=dataclasses.replace(changed, merged=given.merged))
 
     def until(self, date: Date) -> Graph:
         """The same graph without the edges after a date, so that nothing is seen that came later.

@@ -137,7 +137,7 @@ def local_graphs(graph: Graph, nodes: IntArray, hops: int, max_edges: int | None
     places = region.places(nodes)
 
     def edges_of(part: slice) -> tuple[IntArray, Int32Array]:
-        sizes, edge_ids = _local_edges(*region.arrays, places[part], hops)
+        sizes, edge_ids = _local_edges(*region[:3], places[part], hops)
         ptr = row_starts(sizes).astype(np.int32 if len(edge_ids) < 2**31 else np.int64)
         rows = sp.csr_array((np.empty(len(edge_ids), np.int8), edge_ids, ptr), shape=(len(sizes), graph.num_edges))
         rows.sort_indices()
@@ -273,7 +273,7 @@ def ranked_rows(graph: Graph, nodes: IntArray, hops: int, max_edges: int) -> tup
     sizes, left_out = np.zeros(len(nodes), np.int64), np.zeros(len(nodes), np.int64)
 
     def rank(part: slice) -> None:
-        _ranked_edges(*region.arrays, places[part], hops, held[part], sizes[part], left_out[part])
+        _ranked_edges(*region[:3], places[part], hops, held[part], sizes[part], left_out[part])
 
     map_parts(rank, len(nodes), fewest=FEWEST_SMALL)
     return row_starts(sizes), held[np.arange(held.shape[1])[None, :] < sizes[:, None]], left_out
@@ -290,8 +290,8 @@ def _possible(graph: Graph, max_edges: int) -> int:
 @compiled(error_model="numpy")
 def _ranked_edges(
     indptr: IntArray,
-    indices: IntArray,
-    ids: IntArray,
+    indices: Int32Array,
+    ids: Int32Array,
     nodes: IntArray,
     hops: int,
     held: Int32Array,
@@ -356,7 +356,7 @@ def _largest(reached: IntArray, count: int, share: npt.NDArray[np.float64], near
 @compiled(error_model="numpy")
 def _walk(
     indptr: IntArray,
-    indices: IntArray,
+    indices: Int32Array,
     center: int,
     hops: int,
     share: npt.NDArray[np.float64],

@@ -131,7 +131,6 @@ class GraphWriter:
             values=carried,
             merged=EdgeReport(given=given, self_loops=loops, reciprocal=reciprocal, duplicates=repeated - reciprocal),
             csr=self._neighbors(degrees, pairs, budget),
-            verified=True,
         )
 
     def _neighbors(self, degrees: IntArray, edges: Array, budget: int) -> Csr:
