@@ -55,6 +55,10 @@ class NumberPrediction:
         """The nodes of several predictions, one after the other."""
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__slots__))
 
+    def rows(self, rows: IntArray) -> NumberPrediction:
+        """Some of the nodes."""
+        return NumberPrediction(*(getattr(self, name)[rows] for name in self.__slots__))
+
     @classmethod
     def _of_block(cls, ranking: Ranking) -> NumberPrediction:
         k = ranking.num_nearest
