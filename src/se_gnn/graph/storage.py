@@ -25,7 +25,6 @@ from se_gnn.files import (
     current_path,
     json_bytes,
     parse_json,
-    pending_note,
     read_current,
     sha256,
     writing_to,
@@ -138,7 +137,6 @@ def load_graph(folder: str | Path) -> Graph:
     path = Path(folder)
     if not path.is_dir():
         raise InputError(f"graph folder {path} does not exist")
-    pending_note(path)
     return read_graph(path, read_current(path, HEADER, limit=MOST_HEADER))
 
 
