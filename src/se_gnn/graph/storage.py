@@ -351,7 +351,7 @@ def _rules(infos: Mapping[str, ArrayInfo], about: Mapping[str, Any]) -> dict[str
 
 def _graph_of(folder: Path, about: Mapping[str, Any], arrays: Mapping[str, Array], digest: str) -> Graph:
     """The graph of a header and arrays that were read; parts that do not fit each other are refused."""
-    mapped, target = about["mapped"], _target_of(about, arrays)
+    mapped = about["mapped"]
 
     def rows(name: str, what: str) -> Any:
         return as_rows(arrays[name], f"{what} of {about['name']}") if mapped else arrays[name]
@@ -376,6 +376,7 @@ def _graph_of(folder: Path, about: Mapping[str, Any], arrays: Mapping[str, Array
         )
 
     try:
+        target = _target_of(about, arrays)
         nodes = Nodes(
             feature_names=about["feature_names"],
             columns=_as_columns(about["columns"]),
