@@ -183,19 +183,18 @@ class EdgeValues:
 
         No direction, the median weight, the most frequent type, each attribute at its mean, no date, empty cells.
         """
+        few = len(self) == 0
+        usual: dict[str, Callable[[Any], Any]] = {
+            "direction": lambda _: 0,
+            "weight": lambda given: 1 if few else np.median(given),
+            "type": lambda given: np.bincount(given, minlength=1).argmax(),
+            "attributes": lambda given: np.zeros(given.shape[1]) if few else given.mean(axis=0),
+            "time": lambda _: NO_TIME,
+        }
         arrays: dict[str, Any] = {}
-        if self.direction is not None:
-            arrays["direction"] = np.zeros(count, np.int8)
-        if self.weight is not None:
-            arrays["weight"] = np.full(count, np.median(as_rows(self.weight).read()) if len(self) else 1, np.float32)
-        if self.type is not None:
-            arrays["type"] = np.full(count, np.bincount(as_rows(self.type).read(), minlength=1).argmax(), np.int32)
-        if self.attributes is not None:
-            size = self.num_attributes
-            mean = as_rows(self.attributes).read().mean(axis=0) if len(self) else np.zeros(size, np.float32)
-            arrays["attributes"] = np.tile(mean, (count, 1)).astype(np.float32)
-        if self.time is not None:
-            arrays["time"] = np.full(count, NO_TIME, np.int64)
+        for part in self.edge_data:
+            given = as_rows(getattr(self, part)).read()
+            arrays[part] = np.full((count, *given.shape[1:]), usual[part](given), given.dtype)
         return dataclasses.replace(self, **arrays, raw=None if self.raw is None else self.raw.empty(count))
 
     def joined(self, later: EdgeValues) -> EdgeValues:

@@ -240,21 +240,6 @@ class Edges:
         arrays = (csr.edge_ids.astype(np.int64), csr.indices, csr.indptr)
         return sp.csr_array(arrays, shape=(self.num_nodes, self.num_nodes))
 
-    @cached_property
-    def most_parallel(self) -> int:
-        """At least as many as the most edges that join one pair of nodes."""
-        if self.values is None:
-            return 1
-        most = run = sections = 1
-        last = -1
-        for _, ends in self.pairs.blocks():
-            keys = np.concatenate([[last], ends[:, 0] * self.num_nodes + ends[:, 1]])
-            sections += int((np.diff(keys) < 0).sum())  # edges of new nodes come after all others
-            lengths = np.diff(np.flatnonzero(np.concatenate([[True], np.diff(keys) != 0, [True]])))
-            lengths[0] += run - 1  # the run goes on from the block before
-            most, run, last = max(most, int(lengths.max())), int(lengths[-1]), int(keys[-1])
-        return most * sections
-
     def keep(self, kept: BoolArray) -> Edges:
         """Some of the edges, by a mask, renumbered."""
         return dataclasses.replace(

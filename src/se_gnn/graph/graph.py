@@ -179,10 +179,10 @@ class Graph:
     def __post_init__(self) -> None:
         """Check that the parts fit each other; each has checked itself."""
         count = len(self.nodes)
+        word = self.target.part  # labels, or values
         if len(self.target) != count:
             raise InputError(
-                f"{self._target_word}s must have one entry per node: features has {count} rows, {self._target_word}s "
-                f"{len(self.target)} entries"
+                f"{word} must have one entry per node: features has {count} rows, {word} {len(self.target)} entries"
             )
         if self.edges.num_nodes != count:
             raise InputError(f"edges must be those of a graph of {count} nodes, got edges among {self.edges.num_nodes}")
@@ -193,7 +193,9 @@ class Graph:
             unlabeled = nodes[~known[nodes]]
             if len(unlabeled):
                 name = self.nodes.names[int(unlabeled[0])]
-                raise InputError(f"{part} must hold nodes with a known {self._target_word}; node {name!r} has none")
+                raise InputError(
+                    f"{part} must hold nodes with a known {word.removesuffix('s')}; node {name!r} has none"
+                )
         self._check_type(np.flatnonzero(known))
 
     def _check_type(self, labeled: IntArray) -> None:
@@ -216,10 +218,6 @@ class Graph:
                 f"one type of nodes is predicted, but nodes of {names[other]!r} and of {wanted!r} have a label: node "
                 f"{node!r} is of type {names[other]!r}; name the type with target_type, and leave out other labels"
             )
-
-    @property
-    def _target_word(self) -> str:
-        return "value" if isinstance(self.target, Numbers) else "label"
 
     @property
     def num_nodes(self) -> int:

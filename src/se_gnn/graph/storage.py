@@ -25,7 +25,6 @@ from se_gnn.files import (
     current_path,
     json_bytes,
     parse_json,
-    pending_note,
     read_current,
     sha256,
     writing_to,
@@ -138,7 +137,6 @@ def load_graph(folder: str | Path) -> Graph:
     path = Path(folder)
     if not path.is_dir():
         raise InputError(f"graph folder {path} does not exist")
-    pending_note(path)
     return read_graph(path, read_current(path, HEADER, limit=MOST_HEADER))
 
 
@@ -353,7 +351,7 @@ def _rules(infos: Mapping[str, ArrayInfo], about: Mapping[str, Any]) -> dict[str
 
 def _graph_of(folder: Path, about: Mapping[str, Any], arrays: Mapping[str, Array], digest: str) -> Graph:
     """The graph of a header and arrays that were read; parts that do not fit each other are refused."""
-    mapped, target = about["mapped"], _target_of(about, arrays)
+    mapped = about["mapped"]
 
     def rows(name: str, what: str) -> Any:
         return as_rows(arrays[name], f"{what} of {about['name']}") if mapped else arrays[name]
@@ -378,6 +376,7 @@ def _graph_of(folder: Path, about: Mapping[str, Any], arrays: Mapping[str, Array
         )
 
     try:
+        target = _target_of(about, arrays)
         nodes = Nodes(
             feature_names=about["feature_names"],
             columns=_as_columns(about["columns"]),

@@ -95,8 +95,7 @@ class Ranks:
         """Refuse to work with ranks that have other values; the error, on every rank, says which of them differ."""
         if not self.several:
             return
-        self.broadcast(f"values/{self.rank}", json.dumps(dict(values)).encode())
-        given = [json.loads(self.receive(f"values/{rank}", [rank])) for rank in range(self.size)]
+        given = [json.loads(text) for text in self._exchanged("values", json.dumps(dict(values)).encode())]
         for rank, theirs in enumerate(given):
             for name in [name for name in {**given[0], **theirs} if theirs.get(name) != given[0].get(name)]:
                 raise InputError(
@@ -163,11 +162,13 @@ class Ranks:
 
     def barrier(self, name: str) -> None:
         """Wait until every rank has come to this place."""
-        if not self.several:
-            return
-        self.broadcast(f"barrier/{name}/{self.rank}", b"here")
-        for rank in range(self.size):
-            self._wait(f"barrier/{name}/{rank}", [rank])
+        if self.several:
+            self._exchanged(f"barrier/{name}", b"here")
+
+    def _exchanged(self, name: str, content: bytes) -> list[bytes]:
+        """What each rank gives under a name, in the order of the ranks."""
+        self.broadcast(f"{name}/{self.rank}", content)
+        return [self.receive(f"{name}/{rank}", [rank]) for rank in range(self.size)]
 
     @_connected()
     def check(self) -> None:
