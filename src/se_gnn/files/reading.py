@@ -21,7 +21,8 @@ def read_file(path: Path, *, limit: int = LARGE) -> bytes:
     try:
         about = path.stat()
         if not stat.S_ISREG(about.st_mode):  # a pipe must not keep us waiting
-            raise InputError(f"{path} must be a regular file, got {_kind(about.st_mode)}")
+            kind = "a folder" if stat.S_ISDIR(about.st_mode) else "a pipe, a socket or a device"
+            raise InputError(f"{path} must be a regular file, got {kind}")
         if about.st_size > limit:
             raise InputError(f"{path} must have at most {limit:,} bytes, got {about.st_size:,}")
         with path.open("rb") as file:
@@ -40,14 +41,6 @@ def file_digest(path: Path) -> str:
     """SHA-256 of the content of a file of our own, of any size."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _kind(mode: int) -> str:
-    if stat.S_ISDIR(mode):
-        return "a folder"
-    if stat.S_ISFIFO(mode):
-        return "a pipe"
-    return "a socket" if stat.S_ISSOCK(mode) else "a device"
 
 
 def sha256(content: bytes) -> str:

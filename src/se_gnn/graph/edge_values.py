@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from se_gnn.errors import InputError
 from se_gnn.files.npy import FINITE, POSITIVE, Rule
-from se_gnn.graph.arrays import BoolArray, FloatArray, Int32Array, IntArray, check_length, check_unique
+from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray, check_length, check_unique
 from se_gnn.graph.columns import Column, RawTable, check_columns
-from se_gnn.graph.rows import as_rows, filtered, stack, take
+from se_gnn.graph.rows import as_rows, stack, take
 
 Date = str | int | datetime.date | datetime.datetime
 NO_TIME = int(np.iinfo(np.int64).min)  # of an edge without a date: it has always been there
@@ -159,13 +159,9 @@ class EdgeValues:
 
     def take(self, edges: Any) -> EdgeValues:
         """The values of some edges in memory, in their order: ids, or a mask."""
-        return self._with_rows(lambda rows: take(rows, np.asarray(edges)))
+        return self.with_rows(lambda rows: take(rows, np.asarray(edges)))
 
-    def keep(self, kept: BoolArray) -> EdgeValues:
-        """The values of the edges that a mask keeps; mapped ones are written to files without a name."""
-        return self._with_rows(lambda rows: filtered(rows, kept))
-
-    def _with_rows(self, change: Callable[[Any], Any]) -> EdgeValues:
+    def with_rows(self, change: Callable[[Any], Any]) -> EdgeValues:
         """The same with the rows of each part changed in the same way."""
         arrays: dict[str, Any] = {name: change(getattr(self, name)) for name in self.edge_data}
         raw = None if self.raw is None else dataclasses.replace(self.raw, codes=change(self.raw.codes))

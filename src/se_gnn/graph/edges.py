@@ -245,7 +245,7 @@ class Edges:
         return dataclasses.replace(
             self,
             pairs=as_rows(filtered(self.pairs, kept)),
-            values=None if self.values is None else self.values.keep(kept),
+            values=None if self.values is None else self.values.with_rows(lambda rows: filtered(rows, kept)),
             csr=None if self.pairs.in_memory else self.neighbors.keep(kept),
         )
 

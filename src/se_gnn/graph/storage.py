@@ -8,6 +8,7 @@ graph or the new one. Shapes: N nodes, E edges, F features.
 from __future__ import annotations
 
 import dataclasses
+import fnmatch
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -151,7 +152,7 @@ def is_graph_file(name: str) -> bool:
     >>> [is_graph_file(name) for name in ("graph.json", "graph.edges.ends.npy", "graph.png")]
     [True, True, False]
     """
-    return name == HEADER or (name.startswith("graph.") and name.endswith(".npy"))
+    return name == HEADER or fnmatch.fnmatchcase(name, ARRAY_FILES)
 
 
 def graph_digest(folder: str | Path) -> str:

@@ -285,19 +285,14 @@ def alone() -> Ranks:
 
 
 @contextlib.contextmanager
-def joined(*, patience: float | None = None, silence: float = SILENCE) -> Iterator[Ranks]:
+def joined() -> Iterator[Ranks]:
     """The ranks that `torchrun` started, or one process; within it an error of one rank stops all.
 
-    Args:
-        patience: longest wait for a rank that is alive but makes no progress, in seconds; None: an hour, or the number
-            in the environment variable ``SE_GNN_WAIT``.
-        silence: longest wait for a sign of life, in seconds.
+    The environment variable ``SE_GNN_WAIT`` says how many seconds to wait for a rank that is alive but stalled.
     """
-    if patience is None:
-        patience = float(os.environ.get("SE_GNN_WAIT", PATIENCE))
     if not started_by_torchrun():
         yield Ranks(restarted=restarts_counted() > 0)  # of one rank, too, torchrun gives the same command again
         return
-    ranks = Ranks(**connect(), patience=patience, silence=silence)
+    ranks = Ranks(**connect(), patience=float(os.environ.get("SE_GNN_WAIT", PATIENCE)))
     with ranks.together():
         yield ranks

@@ -37,12 +37,7 @@ class LabeledMemory(NamedTuple):
 
 
 def labeled_memory(trained: Model, novelty: Novelty | None) -> LabeledMemory:
-    """Search the smallest sets that change predictions, audit the labeled nodes, find those that have no answer.
-
-    Args:
-        trained: the model.
-        novelty: of all nodes; None: the graph is too large to judge them.
-    """
+    """The smallest sets that change predictions, the audit, and the nodes without an answer (None: not judged)."""
     certified = certify(trained, _looked_at(trained.graph))
     judged = audit(trained, num_orders=ORDERS)
     far = np.empty(0, np.int64) if novelty is None else np.flatnonzero(novelty.abstains)

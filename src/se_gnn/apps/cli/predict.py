@@ -264,9 +264,10 @@ class _Extras:
 
     def content(self, nodes: IntArray, ending: str) -> bytes:
         """The predictions of some nodes as a file."""
-        from se_gnn.results import as_file, predict, prediction_columns
+        from se_gnn.model.numbers import predict
+        from se_gnn.results import as_file, prediction_columns
 
-        sets = None if self.rule is None else self.rule.sets(nodes)
+        sets = None if self.rule is None else self.rule.sets(self.trained, nodes)
         if sets is not None:
             self.about_sets = sets.summary()
         scored = None if self.novelty is None else self.novelty.of(nodes)

@@ -27,11 +27,11 @@ from se_gnn.explain.attributes import edge_info
 from se_gnn.explain.text import agreeing_facts
 from se_gnn.graph import local_graphs
 from se_gnn.graph.arrays import IntArray
-from se_gnn.model.numbers import NumberPrediction, number_metrics
+from se_gnn.model.numbers import NumberPrediction, number_metrics, predict
 from se_gnn.optional import require
 from se_gnn.ranking import WhatIf
 from se_gnn.report.predictions import SHOWN_PARTS
-from se_gnn.results import predict, prediction_columns, records
+from se_gnn.results import prediction_columns, records
 from se_gnn.similarity import Nearest, Similarities
 
 if TYPE_CHECKING:
