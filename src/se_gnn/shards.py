@@ -37,6 +37,7 @@ from se_gnn.optional import require
 from se_gnn.progress import bar
 from se_gnn.ranks import Ranks
 
+RUN = ".run.json"  # what the shards in a folder are the result of
 MANIFEST = "_manifest.json"
 FORMAT, VERSION = "se-gnn-shards", 1
 LARGEST = 1 << 30  # bytes of a manifest
@@ -252,6 +253,7 @@ class ShardFolder:
             if not is_read(other.name):
                 remove_tree(other)
         self.work.mkdir(exist_ok=True)
+        replace_file(self.work / RUN, json_bytes(self.run.to_dict()))
         return False
 
     def _is_whole(self, *, overwrite: bool) -> bool:
@@ -276,8 +278,9 @@ class ShardFolder:
         return False
 
     def check_seen(self) -> None:
-        """Refuse to go on where this rank does not see the folder that the first one made for this run."""
-        if not self.work.is_dir():
+        """Refuse to go on where this rank does not see what the first one wrote."""
+        path = self.work / RUN
+        if not path.is_file() or parse_json(read_file(path), path) != self.run.to_dict():
             raise InputError(
                 f"{self.path} is not the same folder on every rank: name one that all machines share (a network folder)"
             )
