@@ -196,6 +196,7 @@ BY_FEATURES = " Places: t-SNE of the attributes."
 
 LEADS = " Arrows: where an edge leads."
 
+WITHOUT_EDGES = "no edges: compared by\nits own attributes alone"
 NOTHING_MATCHED = "Without edges to match, the nodes were compared by their own attributes alone."
 
 
@@ -228,18 +229,12 @@ def _local_graphs(explanation: Explanation, *, num_cases: int, crucial_edges: in
             paint(axes, picture.root)
             axes.set_title(title, fontsize=NORMAL, color=INK, linespacing=1.3)
             below: dict[str, Any] = {"transform": axes.transAxes, "ha": "center", "va": "top", "fontsize": SMALL}
-            axes.text(0.5, -0.01, _edges_drawn(picture.view), color=FAINT, **below)
+            axes.text(
+                0.5, -0.01, picture.view.drawn if len(picture.view.edges) else WITHOUT_EDGES, color=FAINT, **below
+            )
         _legend(figure, views, explanation, BY_FEATURES if by_features is not None else "", height)
 
     return height, fill
-
-
-def _edges_drawn(view: LocalView) -> str:
-    shown = len(view.edges)
-    if not shown:
-        return "no edges: compared by\nits own attributes alone"
-    noun = "edge" if shown == 1 else "edges"
-    return f"{shown} of {shown + view.hidden:,} edges drawn" if view.hidden else f"{shown} {noun}"
 
 
 def _known_text(node: NodeInfo, explanation: Explanation, limit: int = 20) -> str:

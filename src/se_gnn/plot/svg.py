@@ -220,11 +220,9 @@ def _in_words(view: LocalView, name: str) -> str:
     """Description for screen readers."""
     if not len(view.edges):
         return f"{isolated(name)} has no edges."
-    total = len(view.edges) + view.hidden
-    drawn = f"{len(view.edges)} of {total:,} edges" if view.hidden else f"{total} {'edge' if total == 1 else 'edges'}"
     numbers = sorted({number for numbers in view.numbers for number in numbers})
     numbered = f"; numbered: {', '.join(map(str, numbers))}" if numbers else ""
-    return f"Local graph of {isolated(name)}: {drawn} drawn{numbered}."
+    return f"Local graph of {isolated(name)}: {view.drawn}{numbered}."
 
 
 def _draw_edge(
