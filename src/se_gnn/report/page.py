@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from tqdm import tqdm
 
 from se_gnn import __version__
 from se_gnn.errors import InputError
-from se_gnn.explain import compare_settings
+from se_gnn.explain import compare_settings, explain
 from se_gnn.explain.text import edge_rule
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
@@ -27,7 +28,7 @@ from se_gnn.model import Model, Prediction
 from se_gnn.model.numbers import NumberPrediction, predict_numbers
 from se_gnn.report.card import card_values
 from se_gnn.report.charts import certified_chart
-from se_gnn.report.node import NodeImages, node_parts
+from se_gnn.report.node import NodeImages, node_part
 from se_gnn.report.predictions import UNITS, certainty, prediction_table, unlabeled
 from se_gnn.report.templating import page_environment, script, stylesheet
 from se_gnn.similarity import measure_named
@@ -86,6 +87,12 @@ def report_html(
     if wanted is None:
         wanted = choose_nodes(prediction, graph)
     novelty = novelty_of_all(trained)
+    parts = []
+    for node in tqdm(wanted.tolist(), desc="explaining", unit="node", disable=not progress):
+        explanation = explain(trained, node, k=k, attributes=True)[0]
+        if novelty is not None:
+            explanation = explanation.abstaining(novelty.abstention(node))
+        parts.append(node_part(explanation, k))
     return _page(
         "report.html",
         graph.name if title is None else title,
@@ -100,7 +107,7 @@ def report_html(
         images=NodeImages(graph),
         shown_name=graph.caption,
         node_href=lambda node: f"#node-{node}" if node in wanted else None,
-        parts=list(node_parts(trained, wanted, k, novelty, progress=progress)),
+        parts=parts,
         **card_values(trained, prediction),
         **(_about_classes(trained, prediction, wanted, novelty) if isinstance(prediction, Prediction) else {}),
     )
