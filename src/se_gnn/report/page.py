@@ -25,7 +25,7 @@ from se_gnn.graph.arrays import IntArray
 from se_gnn.labels import Audit, AuditRow, Certificates, Finding, audit, certify
 from se_gnn.labels.novelty import Novelty, novelty_of_all
 from se_gnn.model import Model, Prediction
-from se_gnn.model.numbers import NumberPrediction, predict_numbers
+from se_gnn.model.numbers import NumberPrediction, predict
 from se_gnn.report.card import card_values
 from se_gnn.report.charts import certified_chart
 from se_gnn.report.node import NodeImages, node_part
@@ -83,7 +83,7 @@ def report_html(
         raise InputError(f"k must be at least 1, got {k}")
     wanted = None if nodes is None else _checked(nodes, graph.num_nodes)
     if prediction is None:
-        prediction = predict_numbers(trained) if graph.predicts_numbers else trained.predict()
+        prediction = predict(trained)
     if wanted is None:
         wanted = choose_nodes(prediction, graph)
     novelty = novelty_of_all(trained)

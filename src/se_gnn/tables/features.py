@@ -1,14 +1,11 @@
 """Columns as features: fitted on all rows of a table, without a look at the labels, and applied to later tables.
 
-Where no column says anything about a node, the edges around it do: how many there are, and in how many triangles.
-Shapes: N rows, F features, E edges.
+Shapes: N rows, F features.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +20,7 @@ import scipy.sparse as sp
 
 from se_gnn.errors import InputError
 from se_gnn.graph import RawTable
-from se_gnn.graph.arrays import Features, Float64Array, FloatArray, IntArray, dense
+from se_gnn.graph.arrays import Features, IntArray, dense
 from se_gnn.graph.columns import (
     NO_TEXT,
     BooleanColumn,
@@ -31,13 +28,11 @@ from se_gnn.graph.columns import (
     Column,
     DateColumn,
     NumberColumn,
-    StructureColumn,
     TextColumn,
 )
 from se_gnn.graph.rows import Texts
 from se_gnn.tables.settings import ColumnSummary
 from se_gnn.tables.source import Table
-from se_gnn.tables.structure import DECIMALS, structure_numbers
 from se_gnn.tables.values import Parsed, check_kinds, is_key, parse_column
 
 MOST_CATEGORIES = 50
@@ -71,11 +66,6 @@ class FittedColumns:
         """Number of features."""
         return sum(column.size for column in self.columns)
 
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """What people see for each feature."""
-        return tuple(name for column in self.columns for name in column.feature_names)
-
 
 def fit_columns(
     table: Table,
@@ -88,13 +78,8 @@ def fit_columns(
 ) -> FittedColumns:
     """Fit an encoding of each column that says something about a row; there may be none.
 
-    Args:
-        table: a node table or an edge table.
-        names: the columns to look at.
-        kinds: what a column is, where it is not understood right.
-        keep: columns to use although they look like keys.
-        text_words: the most words of a text column that become features.
-        rows: those that are fitted on; None: all.
+    ``kinds`` are those of columns that are not understood right, columns to ``keep`` may look like keys, and ``rows``
+    are those that are fitted on; None: all.
     """
     check_kinds(table, kinds, names)
     columns: list[Column] = []
@@ -128,7 +113,13 @@ def fit_columns(
 def known_columns(table: Table, columns: Sequence[Column]) -> FittedColumns:
     """Columns that were fitted on an earlier table, with what people should know about those of this one."""
     parsed = [_parse_known(table, column) for column in columns]
-    warnings = [text for column, values in zip(columns, parsed) for text in _unmarked(column, values)]
+    warnings = []
+    for column, missing in zip(columns, (int(one.missing.sum()) for one in parsed)):
+        if missing and not column.marked:
+            numbers = column.kind in ("number", "boolean", "date")
+            filled = "filled with the mean" if numbers else "without a category or a word"
+            why = f"but none in the rows that the encoding was fitted on: {filled}, unmarked"
+            warnings.append(f"column {column.name!r}: {missing:,} missing values, {why}")
     return FittedColumns(tuple(columns), tuple(map(_summary, columns, parsed)), tuple(warnings))
 
 
@@ -148,41 +139,7 @@ def _parse_known(table: Table, column: Column) -> Parsed:
     return parse_column(table, column.name, kind=column.kind, pattern=pattern, decimal=known)
 
 
-def fit_structure(name: str, num_nodes: int, edges: IntArray) -> FittedColumns:
-    """Columns for the edges around each node, where no column of the table ``name`` says anything about it."""
-    columns: list[Column] = []
-    for what, numbers in structure_numbers(edges, num_nodes).items():
-        if numbers.min() < numbers.max():
-            column = StructureColumn(
-                name=what, first=len(columns), size=1, offset=0.0, scale=1.0, log_unit=1.0, decimals=DECIMALS[what]
-            )
-            columns.append(dataclasses.replace(column, **_standardization(column.encode(numbers))))
-    if not columns:
-        raise InputError(
-            f"{name} has no column that says something about a node, and all nodes have the same number of edges "
-            "and triangles: there is nothing to tell them apart by"
-        )
-    message = (
-        f"{name} has no column that says something about a node; features are taken from the edges around it: "
-        + ", ".join(column.name for column in columns)
-    )
-    return dataclasses.replace(structure_columns(columns), warnings=(message,))
-
-
-def structure_columns(columns: Sequence[Column]) -> FittedColumns:
-    """Columns for the edges around each node, fitted before."""
-    summaries = tuple(ColumnSummary(name=column.name, kind=column.kind, num_features=1) for column in columns)
-    return FittedColumns(tuple(columns), summaries)
-
-
-def encode_structure(columns: Sequence[Column], num_nodes: int, edges: IntArray) -> FloatArray:
-    """Features from the edges around each node, as they were fitted before."""
-    numbers = structure_numbers(edges, num_nodes)
-    blocks = [column.encode(numbers[column.name]) for column in columns if isinstance(column, StructureColumn)]
-    return np.stack([block.astype(np.float32) for block in blocks], axis=1)
-
-
-def number_leaks(columns: Sequence[Column], features: Features, values: Float64Array) -> list[str]:
+def number_leaks(columns: Sequence[Column], features: Features, values: Any) -> list[str]:
     """Columns that are the number to predict in another form, by the features and values of training rows."""
     if not isinstance(features, np.ndarray) or len(values) < FEWEST_ROWS:
         return []
@@ -198,15 +155,7 @@ def number_leaks(columns: Sequence[Column], features: Features, values: Float64A
 
 
 def fit_column(name: str, parsed: Parsed, first: int, *, text_words: int, keep: bool = False) -> Column | str:
-    """The encoding of a column, from all rows; or why it says nothing about a node.
-
-    Args:
-        name: of the column.
-        parsed: its values.
-        first: its first feature.
-        text_words: the most words that become features.
-        keep: use it although it tells rows apart.
-    """
+    """The encoding of a column, from all rows; or why it says nothing about a node."""
     if not keep and (parsed.identifier or is_key(parsed)):
         return KEY if parsed.kind == "number" else NAMES_ROWS
     present = ~parsed.missing
@@ -225,14 +174,15 @@ def fit_column(name: str, parsed: Parsed, first: int, *, text_words: int, keep: 
     if parsed.kind == "boolean":
         return BooleanColumn(**place, fill=float(values.mean()))
     if parsed.kind == "date":
-        return DateColumn(**place, **_standardization(values))
+        return DateColumn(**place, **standardization(values))
     heavy = np.abs(values - values.mean()).max() > HEAVY_TAIL * values.std() > 0
     log_unit = max(SMALLEST, float(np.median(np.abs(values[values != 0])))) if heavy else None
     column = NumberColumn(**place, offset=0.0, scale=1.0, log_unit=log_unit)
-    return dataclasses.replace(column, **_standardization(column.encode(values)))
+    return dataclasses.replace(column, **standardization(column.encode(values)))
 
 
-def _standardization(values: npt.NDArray[np.float64]) -> dict[str, Any]:
+def standardization(values: npt.NDArray[np.float64]) -> dict[str, Any]:
+    """The offset and the scale that bring values to mean 0 and variance 1."""
     offset, spread = float(values.mean()), float(values.std())
     return {"offset": offset, "scale": spread if spread > max(SMALLEST, 1e-12 * abs(offset)) else 1.0}
 
@@ -326,16 +276,7 @@ def _summary(column: Column, parsed: Parsed) -> ColumnSummary:
     return ColumnSummary(name=column.name, kind=column.kind, num_features=column.size, missing=missing, note=note)
 
 
-def _unmarked(column: Column, parsed: Parsed) -> list[str]:
-    missing = int(parsed.missing.sum())
-    if column.marked or not missing:
-        return []
-    filled = "filled with the mean" if column.kind in ("number", "boolean", "date") else "without a category or a word"
-    message = f"{missing:,} missing values, but none in the rows that the encoding was fitted on: {filled}, unmarked"
-    return [f"column {column.name!r}: {message}"]
-
-
-def class_leaks(columns: Sequence[Column], features: Features, labels: IntArray, seed: int) -> list[str]:
+def class_leaks(columns: Sequence[Column], features: Features, labels: Any) -> list[str]:
     """Columns from which a decision tree reads the class of training rows, by their features and labels.
 
     Its cross-validated accuracy is balanced: among 2% frauds, saying "no fraud" is right 98 times out of 100 and tells
@@ -345,8 +286,7 @@ def class_leaks(columns: Sequence[Column], features: Features, labels: IntArray,
     from sklearn.tree import DecisionTreeClassifier
 
     if len(labels) > MOST_ROWS:
-        generator = np.random.default_rng(seed)
-        chosen = np.sort(generator.choice(len(labels), MOST_ROWS, replace=False))
+        chosen = np.sort(np.random.default_rng(0).choice(len(labels), MOST_ROWS, replace=False))
         features, labels = features[chosen], labels[chosen]
     counts = np.bincount(labels)
     enough = np.isin(labels, np.flatnonzero(counts >= FEWEST_ROWS))
@@ -371,11 +311,7 @@ def class_leaks(columns: Sequence[Column], features: Features, labels: IntArray,
 def raw_table(table: Table, names: Sequence[str], rows: IntArray | None = None, *, prefix: str = "") -> RawTable:
     """Cells of some columns and rows as they are read; long texts are cut, so that a graph does not become a library.
 
-    Args:
-        table: where the cells are.
-        names: what the columns are to be called; a column that the table does not have is empty.
-        rows: None: all.
-        prefix: stands before the names of the table's own columns.
+    Columns are called ``prefix`` and the name in the table; one that the table does not have is empty.
     """
     count = len(table) if rows is None else len(rows)
     own = {prefix + name: name for name in table.columns}
@@ -415,18 +351,15 @@ def _cell_texts(column: pa.ChunkedArray) -> pa.Array:
 
 def row_digests(table: Table, names: Sequence[str], rows: IntArray) -> IntArray:
     """A number for each of some rows that is the same where all cells are, as they are shown."""
-    total = np.zeros(len(rows), np.uint64)
-    for place, name in enumerate(names):
-        if name not in table.columns:
-            continue
-        cells = raw_table(table, [name])
-        texts: Iterable[str] = cells.texts
+    import pandas as pd
+
+    cells = {name: _cell_texts(table.column(name)) for name in names if name in table.columns}
+    for name, texts in cells.items():
         if pt.is_timestamp(table.column(name).type):  # other blocks may show the time of day
-            texts = (re.sub(r" 00:00:00Z?$", "", text) for text in texts)
-        known = [hashlib.blake2b(text.encode(errors="replace"), digest_size=8).digest() for text in texts]
-        numbers = np.frombuffer(b"".join([*known, bytes(8)]), np.uint64)  # the last one is that of no value, code -1
-        total = total * np.uint64(0x9E3779B97F4A7C15) + numbers[cells.codes[rows, 0]] + np.uint64(place)
-    return total.view(np.int64)
+            cells[name] = pc.replace_substring_regex(texts, r" 00:00:00Z?$", "")
+    frame = pd.DataFrame({name: texts.to_numpy(zero_copy_only=False) for name, texts in cells.items()})
+    digests: IntArray = pd.util.hash_pandas_object(frame, index=False).to_numpy().view(np.int64)
+    return digests[rows] if cells else np.zeros(len(rows), np.int64)
 
 
 def arrow_texts(arrays: Iterable[pa.Array]) -> Texts:

@@ -16,7 +16,7 @@ from se_gnn.errors import InputError
 from se_gnn.files import SMALL, commit_files, parse_json, read_current, writing_to
 from se_gnn.graph import Graph
 from se_gnn.graph.storage import ARRAY_FILES, graph_files, load_graph
-from se_gnn.tables.given import ONE
+from se_gnn.tables.edges import ONE
 from se_gnn.tables.settings import ABOUT, ColumnSummary, ImportSettings, Summary
 
 TABLE_FILES = ("nodes.parquet", "edges.parquet", "nodes.[0-9]*.parquet", "edges.[0-9]*.parquet")
@@ -104,9 +104,6 @@ def load_import(folder: str | Path) -> Imported:
             what: {one: pa_parquet.read_table(pa.BufferReader(read_current(path, file))) for one, file in files.items()}
             for what, files in about["tables"].items()
         }
-        settings: dict[str, Any] = {
-            name: tuple(one) if isinstance(one, list) else one for name, one in about["settings"].items()
-        }
-        return Imported(graph, Summary(**summary), ImportSettings(**settings), held["nodes"], held["edges"])
+        return Imported(graph, Summary(**summary), ImportSettings(**about["settings"]), held["nodes"], held["edges"])
     except (KeyError, TypeError, AttributeError, pa.ArrowException) as error:
         raise InputError(f"the import in {path} cannot be read: {error}") from error
