@@ -318,7 +318,9 @@ def read_new_nodes(
     names: list[str] = [name for own in found.names() for name in own.to_pylist()]
     known = graph.nodes.known(names)
     if known:
-        _refuse_known(found, known[0], names.index(known[0]))
+        first, types = names.index(known[0]), np.repeat(np.arange(len(found.nodes)), list(map(len, found.nodes)))
+        one, row = found.nodes[types[first]], int((types[:first] == types[first]).sum())
+        raise one.table.error(one.id, row, f"node {known[0]!r} is in {graph.name} already; new nodes have new names")
     pairs, carried = found.all_edges()
     features = found.features(np.concatenate([graph.edges.ends, pairs]) if not found.has_attributes else pairs)
     captions = [text for one in found.nodes for text in one.captions().to_pylist()]
@@ -350,15 +352,6 @@ def _notes(found: GivenTables) -> list[str]:
         seen = [column for column in one.fitted.summaries if "categor" in column.note or "(other)" in column.note]
         notes += [f"column {column.name!r}: {column.note}" for column in seen]
     return notes
-
-
-def _refuse_known(found: GivenTables, name: str, place: int) -> None:
-    """Refuse a new node with the name of a known one."""
-    for one in found.nodes:
-        if place < len(one):
-            graph = found.joined.name if found.joined is not None else ""
-            raise one.table.error(one.id, place, f"node {name!r} is in {graph} already; new nodes have new names")
-        place -= len(one)
 
 
 def _check_types(graph: Graph, what: str, given: Sequence[str], known: Sequence[str]) -> None:
