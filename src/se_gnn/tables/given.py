@@ -135,7 +135,7 @@ class GivenTables:
         new = {one.type: (one.ids, np.arange(first, first + len(one))) for one, first in zip(self.nodes, firsts)}
         for name in self.joined.node_type_names or (ONE,):
             places = self.joined.nodes.of_type(name) if name else np.arange(len(names))
-            own = names[places]
+            own: Any = names[places]
             if self.called_by_type:
                 own = [text.removeprefix(f"{name} ") for text in own]
             known = pa.array(own, pa.string())
