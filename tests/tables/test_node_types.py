@@ -11,8 +11,7 @@ from se_gnn.display.values import node_values
 from se_gnn.errors import InputError
 from se_gnn.graph.extend import extended_graph
 from se_gnn.graph.storage import load_graph
-from se_gnn.tables import EdgeTable, ImportSettings, read_tables
-from se_gnn.tables.new_nodes import read_new_nodes
+from se_gnn.tables import EdgeTable, ImportSettings, read_new_nodes, read_tables
 from strategies import assert_same
 
 PAPERS = "id,year,venue,topic\n" + "".join(
