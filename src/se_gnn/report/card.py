@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
+from se_gnn.labels.sets import PredictionSets, prediction_sets
 from se_gnn.model import Model, Prediction, RunFacts
 from se_gnn.model.metrics import by_class, calibrate, classification_metrics, evaluate_nodes
 from se_gnn.model.numbers import NumberPrediction
 from se_gnn.number_format import decimal, percent, tenths
 from se_gnn.report.charts import known_and_predicted, reliability_diagram
-from se_gnn.report.labeled_memory import set_table
 from se_gnn.report.predictions import SHOWN_PARTS
 from se_gnn.settings import AgreementObjective, EncoderSettings, NumberObjective, Resolved, VoteObjective
 from se_gnn.similarity import measure_named
@@ -261,3 +262,14 @@ def _rests_on(
     if not compared.all():
         facts.append(Fact("compared by attributes alone", tenths(1 - compared.mean()), "of all comparisons: no edges"))
     return facts
+
+
+COVERAGES = (0.8, 0.9, 0.95)
+
+
+def set_table(trained: Model) -> list[PredictionSets]:
+    """Sets of the test nodes by APS at some coverages; none without test nodes, or with too few calibration nodes."""
+    graph = trained.graph
+    needed = {coverage: math.ceil(coverage / (1 - coverage) - 1e-9) for coverage in COVERAGES}
+    usable = [one for one, least in needed.items() if len(graph.calibration) >= least and len(graph.test)]
+    return [prediction_sets(trained, graph.test, coverage=one, seed=trained.facts.seed) for one in usable]
