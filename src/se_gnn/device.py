@@ -28,7 +28,9 @@ def resolve_device(device: str) -> torch.device:
     resolved = torch.device(device)
     if resolved.index is not None:
         if resolved.index >= (count := torch.cuda.device_count()):
-            raise InputError(f"device {device!r} was asked for, but PyTorch sees {count} CUDA devices here, from cuda:0")
+            raise InputError(
+                f"device {device!r} was asked for, but PyTorch sees {count} CUDA devices here, from cuda:0"
+            )
         torch.cuda.set_device(resolved)
     return resolved
 

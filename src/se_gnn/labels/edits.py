@@ -62,6 +62,7 @@ def adding(graph: Graph, labels: Mapping[Any, str]) -> list[Change]:
     """Nodes that begin to vote, with their classes; a validation or test node leaves its part."""
     changes = []
     for node, label in _labels(graph, labels).items():
+        _check_type(graph, node)
         was = state_of(graph, node)
         if was.votes:
             raise InputError(
@@ -159,7 +160,17 @@ def _number(text: str, name: str) -> float:
     return value
 
 
+def _check_type(graph: Graph, node: int) -> None:
+    wanted, types = graph.target.node_type, graph.node_types
+    if wanted is not None and types is not None and (own := graph.node_type_names[types[node]]) != wanted:
+        raise InputError(
+            f"node {graph.node_names[node]!r} is of type {own!r}: only nodes of type {wanted!r} are predicted, and "
+            "only they can be labeled"
+        )
+
+
 def _voting(graph: Graph, node: int) -> State:
+    _check_type(graph, node)
     state = state_of(graph, node)
     if not state.votes:
         raise InputError(

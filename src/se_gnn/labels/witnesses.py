@@ -1,9 +1,10 @@
 r"""What everything but its own label says of a node, as similarities of nodes; nothing here is trained.
 
 A node is described by blocks of columns: its attributes, their mean over its neighbors, the attributes smoothed over
-the graph, and what it reads of its own edges (how many of each type and direction, their weights and attributes). More
-blocks hold the known classes of its neighbors, by direction, and of their neighbors: where classes deal with other
-classes, these show it. With rows of each block centered and of length 1, all blocks count alike, and
+the graph (unless it is very large), and what it reads of its own edges (how many of each type and direction, their
+weights and attributes). More blocks hold the known classes of its neighbors, by direction, and of their neighbors:
+where classes deal with other classes, these show it. With rows of each block centered and of length 1, all blocks count
+alike, and
 
 .. math:: G_{ij} = \exp(-d_{ij} / m), \qquad d_{ij} = \sum_b |x^b_i - x^b_j|^2, \qquad m = \text{median of } d.
 
@@ -20,9 +21,10 @@ import scipy.sparse as sp
 from se_gnn.encoder.columns import own_edges
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import Float64Array, IntArray
-from se_gnn.labels.smoothing import attribute_columns
+from se_gnn.labels.smoothing import COLUMNS, attribute_columns, unit_rows
 
 MOST_EDGES = 10_000  # of a neighbor whose other neighbors are looked at: a hub says nothing about one of them
+MOST_SMOOTHED = 3 * 10**9  # edges times attributes: smoothing more of them takes minutes
 
 
 def descriptions(graph: Graph, known: IntArray) -> tuple[list[Float64Array], list[Float64Array]]:
@@ -37,9 +39,11 @@ def descriptions(graph: Graph, known: IntArray) -> tuple[list[Float64Array], lis
     owners = np.repeat(np.arange(len(nodes)), np.diff(ptr))
     reached, places = np.unique(others, return_inverse=True)
     near = _means(owners, places, (len(nodes), len(reached)))
-    pairs = [(block[nodes], near @ block[reached]) for block in attribute_columns(graph, smoothed=False)]
-    blocks = [np.concatenate(columns, axis=1) for columns in zip(*pairs)]
-    blocks.append(np.concatenate([block[nodes] for block in attribute_columns(graph, smoothed=True)], axis=1))
+    own, theirs = (sp.csc_array(unit_rows(graph.features[ids])) for ids in (nodes, reached.astype(np.int64)))
+    spans = [slice(low, low + COLUMNS) for low in range(0, graph.num_features, COLUMNS)]
+    blocks = [own.toarray(), np.concatenate([near @ theirs[:, span].toarray() for span in spans], axis=1)]
+    if graph.num_edges * graph.num_features <= MOST_SMOOTHED:
+        blocks.append(np.concatenate([block[nodes] for block in attribute_columns(graph, smoothed=True)], axis=1))
     ones = np.ones(len(known))
     classes = sp.csr_array((ones, (known, graph.labels[known])), shape=(graph.num_nodes, graph.num_classes))
     around = [near @ classes[reached]]

@@ -55,6 +55,11 @@ class NumberPrediction:
         """The nodes of several predictions, one after the other."""
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__slots__))
 
+    def of_nodes(self, nodes: IntArray) -> NumberPrediction:
+        """Those of some of its nodes, by their ids; it has its nodes in ascending order."""
+        rows = np.searchsorted(self.nodes, nodes)
+        return NumberPrediction(*(getattr(self, name)[rows] for name in self.__slots__))
+
     @classmethod
     def _of_block(cls, ranking: Ranking) -> NumberPrediction:
         k = ranking.num_nearest

@@ -60,6 +60,10 @@ class Prediction:
         """Some of the nodes."""
         return Prediction(*(getattr(self, name)[rows] for name in self.__slots__))
 
+    def of_nodes(self, nodes: IntArray) -> Prediction:
+        """Those of some of its nodes, by their ids; it has its nodes in ascending order."""
+        return self.rows(np.searchsorted(self.nodes, nodes))
+
     @property
     def classes(self) -> IntArray:
         """Predicted class of each node, the lowest where two are equally likely, [T]."""

@@ -24,9 +24,9 @@ from se_gnn.labels.novelty import Novelty, novelty_of_all
 from se_gnn.model import Model, Prediction
 from se_gnn.model.numbers import NumberPrediction, predict_numbers
 from se_gnn.report.card import card_values
-from se_gnn.report.labeled_memory import find_misleading, labeled_memory
+from se_gnn.report.labeled_memory import asked_for, find_misleading, labeled_memory
 from se_gnn.report.node import NodeImages, node_parts
-from se_gnn.report.predictions import UNITS, certainty, prediction_table, unlabeled
+from se_gnn.report.predictions import UNITS, certainty, page_nodes, predicted_of, prediction_table, unlabeled
 from se_gnn.report.templating import page_environment, script, stylesheet
 from se_gnn.similarity import measure_named
 
@@ -44,14 +44,17 @@ def choose_nodes(prediction: Prediction | NumberPrediction, graph: Graph) -> Int
     any, validation nodes otherwise, or else all nodes that do not vote.
     """
     pool = graph.test if len(graph.test) else graph.validation if len(graph.validation) else unlabeled(graph)
-    if isinstance(prediction, NumberPrediction):
-        errors = np.abs(prediction.values[pool] - graph.values[pool])
+    pool = predicted_of(pool, prediction)
+    found = prediction.of_nodes(pool)
+    if isinstance(found, NumberPrediction):
+        errors = np.abs(found.values - graph.values[pool])
         order = pool[np.argsort(np.nan_to_num(errors, nan=-1), kind="stable")]
         chosen = [*order[:CERTAIN], *order[::-1][:MISTAKES]]
     else:
-        pool = pool[np.argsort(-certainty(prediction)[pool], kind="stable")]
+        order = np.argsort(-certainty(found), kind="stable")
+        pool, found = pool[order], found.rows(order)
         known = graph.labels[pool] >= 0
-        right = prediction.classes[pool] == graph.labels[pool]
+        right = found.classes == graph.labels[pool]
         chosen = [*pool[right | ~known][:CERTAIN], *pool[::-1][:UNCERTAIN], *pool[known & ~right][:MISTAKES]]
     return np.array(list(dict.fromkeys(int(node) for node in chosen)), dtype=np.int64)
 
@@ -74,16 +77,25 @@ def report_html(
         title: heading of the page; None: the name of the data set.
         progress: show a progress bar.
         prediction: of all nodes, where it is known already.
+
+    A page about a graph of more than 200,000 nodes is about some of them: labeled, validation and test nodes, others,
+    evenly spread, and the nodes to explain.
     """
     graph, settings = trained.graph, trained.settings
     if k < 1:
         raise InputError(f"k must be at least 1, got {k}")
     wanted = None if nodes is None else _checked(nodes, graph.num_nodes)
+    nodes = page_nodes(graph) if wanted is None else np.union1d(page_nodes(graph), wanted)
+    every = len(nodes) == graph.num_nodes
+    if prediction is None and not every:
+        trained.ranker.hold(np.union1d(nodes, asked_for(graph)))  # all that follows asks for these nodes
     if prediction is None:
-        prediction = predict_numbers(trained) if graph.predicts_numbers else trained.predict()
+        about = None if every else nodes
+        prediction = predict_numbers(trained, about) if graph.predicts_numbers else trained.predict(about)
+    prediction = prediction if len(prediction.nodes) == len(nodes) else prediction.of_nodes(nodes)
     if wanted is None:
         wanted = choose_nodes(prediction, graph)
-    novelty = novelty_of_all(trained)
+    novelty = novelty_of_all(trained) if every else None
     return _page(
         "report.html",
         graph.name if title is None else title,
@@ -94,7 +106,7 @@ def report_html(
         edge_rule=edge_rule(
             compare_settings(settings), () if graph.edge_values is None else graph.edge_values.edge_data
         ),
-        numbered=graph.captions is None and all(name.isdigit() for name in graph.node_names),
+        numbered=graph.captions is None and all(graph.node_names[i].isdigit() for i in nodes.tolist()),
         images=NodeImages(graph),
         shown_name=graph.caption,
         node_href=lambda node: f"#node-{node}" if node in wanted else None,
@@ -111,7 +123,7 @@ def _about_classes(
     return {
         "predictions": prediction_table(prediction, trained.graph, explained=explained, novelty=novelty),
         "units": UNITS,
-        "memory": labeled_memory(trained, novelty),
+        "memory": labeled_memory(trained, novelty, prediction.nodes),
         "history": trained.history,
         "findings": list(Finding),
         "novelty": novelty,
