@@ -118,7 +118,7 @@ def roofline() -> dict[str, Any]:
     parts = len(way.keys) / 20_000  # the whole product does not fit: the same part, as often as it takes
     product = milliseconds(lambda: torch.mm(a, b, out=room)) * parts
     return {"ours_ms": ours, "product_ms": product, "share_of_roofline": product / ours,
-            "queries": len(queries), "distinct_keys": len(way.keys), "memberships": len(way.keys.members)}  # fmt: skip
+            "queries": len(queries), "distinct_keys": len(way.keys), "memberships": len(way.keys.columns)}  # fmt: skip
 
 
 def cora_epoch() -> dict[str, Any]:
@@ -237,14 +237,14 @@ def many_labeled() -> dict[str, Any]:
 @torch.no_grad()
 def plain_nearest(h: Tensor, asking: Items, cases: Items, settings: Resolved) -> tuple[Tensor, Tensor]:
     """The K nearest cases by float32 products, a labeled node at a time: similarities, positions."""
-    index, rows = cases.keys.on(CUDA), asking.queries.rows(CUDA)
-    queries, keys = (edge_vectors(h, ends) for ends in (asking.queries.ends_on(CUDA), index.node_ends))
+    index, rows = cases.keys.rows(CUDA), asking.queries.rows(CUDA)
+    queries, keys = (edge_vectors(h, side.ends_on(CUDA)) for side in (asking.queries, cases.keys))
     ptr, columns = rows.ptr.long(), rows.columns
     owner = torch.repeat_interleave(torch.arange(len(ptr) - 1, device=CUDA), ptr.diff())
     sizes = ptr.diff().clamp_min(1)
     structure = torch.empty(len(ptr) - 1, len(cases), device=CUDA)
     for t in range(len(cases)):
-        own = keys[index.members[index.ptr[t] : index.ptr[t + 1]].long()]
+        own = keys[index.columns[index.ptr[t] : index.ptr[t + 1]].long()]
         best = (queries @ own.T - own.square().sum(dim=1) / 2).argmax(dim=1)
         value = -torch.linalg.vector_norm(queries - own[best], dim=1)  # [Q]
         sums = torch.zeros(len(sizes), device=CUDA, dtype=torch.float64)

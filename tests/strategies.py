@@ -27,7 +27,7 @@ from se_gnn.settings import Resolved, Settings, SimilaritySettings, VoteSettings
 from se_gnn.similarity import Items, Nearest, Similarities, Similarity, items_of
 from se_gnn.similarity.comparison import Comparison
 from se_gnn.similarity.edges import Terms
-from se_gnn.similarity.items import KeyEdges, QueryEdges, Way
+from se_gnn.similarity.items import LocalEdges, Way
 
 seeds = st.integers(0, 2**31 - 1)
 measures = st.sampled_from(["cosine", "distance"])
@@ -243,7 +243,7 @@ def way_of(graph: Graph, queries: Any, local: LocalGraphs) -> Way:
     """Some edges of a graph, by their ids, that are matched in some local graphs."""
     ids = np.asarray(queries, dtype=np.int64)
     ptr, columns = np.array([0, len(ids)]), np.arange(len(ids), dtype=np.int32)
-    return Way(QueryEdges(ids, graph.edges.ends[ids], ptr, columns), KeyEdges.of(graph.edges.ends, local))
+    return Way(LocalEdges(ids, graph.edges.ends[ids], ptr, columns), LocalEdges.of(graph.edges.ends, local))
 
 
 @st.composite

@@ -18,7 +18,7 @@ NAMES = ["=1+1", "+cmd", "-cmd|' /C calc'!A0", "@SUM(A1)", "\t=1", "\r=1", "-5",
 
 def test_no_cell_of_a_csv_file_is_a_formula_and_every_name_comes_back():
     graph = random_graph(node_names=NAMES, class_names=["=a", "b"], captions=["=caption"] * 16)
-    columns = prediction_columns(untrained(graph, small_settings()).predict(), graph)
+    columns = prediction_columns(graph, untrained(graph, small_settings()).predict())
     rows = list(csv.reader(io.StringIO(as_file(".csv", columns).decode(), newline="")))
     assert [from_csv_cell(row[0]) for row in rows[1:]] == NAMES
     cells = [cell for row in rows for cell in row]
@@ -29,7 +29,7 @@ def test_no_cell_of_a_csv_file_is_a_formula_and_every_name_comes_back():
 
 def test_captions_stand_beside_the_names_in_every_format():
     graph = random_graph(captions=[f"Person {i}" for i in range(16)])
-    columns = prediction_columns(untrained(graph, small_settings()).predict(), graph)
+    columns = prediction_columns(graph, untrained(graph, small_settings()).predict())
     rows = list(csv.DictReader(io.StringIO(as_file(".csv", columns).decode())))
     lines = [json.loads(line) for line in as_file(".jsonl", columns).decode().splitlines()]
     table = pq.read_table(pa.BufferReader(as_file(".parquet", columns))).to_pylist()

@@ -19,7 +19,7 @@ from se_gnn.graph import sparse
 from se_gnn.similarity.backend import Points
 from se_gnn.similarity.cuda.backend import CudaBackend
 from se_gnn.similarity.edges import edge_vectors
-from se_gnn.similarity.items import KeyEdges, QueryEdges
+from se_gnn.similarity.items import LocalEdges
 from se_gnn.similarity.measure import EPS
 
 
@@ -34,10 +34,10 @@ def in_no_fixed_order() -> Iterator[None]:
 
 
 def pull_back(
-    points: Points, queries: QueryEdges, keys: KeyEdges, best: Tensor, winners: Tensor, grad: Tensor
+    points: Points, queries: LocalEdges, keys: LocalEdges, best: Tensor, winners: Tensor, grad: Tensor
 ) -> Tensor:
     """As the backend's own: one program takes a query edge through all local graphs."""
-    h, both_ends = points.vectors.contiguous(), (queries.ends_on(points.device), keys.on(points.device).node_ends)
+    h, both_ends = points.vectors.contiguous(), [side.ends_on(points.device) for side in (queries, keys)]
     asking, answering = (edge_vectors(h, ends) for ends in both_ends)
     grads = torch.zeros_like(asking), torch.zeros_like(answering)
     norms = [x.norm(dim=1).clamp_min(EPS) for x in (asking, answering)]

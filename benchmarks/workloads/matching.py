@@ -28,7 +28,7 @@ def against_product(case: Case, run: RunSettings) -> Outcome:
     one_way = Similarity(graph, h, dataclasses.replace(settings.similarity, directions="one"))
     comparison = one_way.comparison(one_way.items(np.arange(graph.num_nodes)), trained.cases.items)
     (way,) = comparison.there()
-    queries, keys = (edge_vectors(h, torch.from_numpy(ends)).numpy() for ends in (way.queries.ends, way.keys.node_ends))
+    queries, keys = (edge_vectors(h, torch.from_numpy(ends)).numpy() for ends in (way.queries.ends, way.keys.ends))
 
     @torch.no_grad()
     def match() -> object:
@@ -52,7 +52,7 @@ def against_product(case: Case, run: RunSettings) -> Outcome:
         details={
             "query edges": len(queries),
             "distinct labeled edges": len(keys),
-            "edges in labeled local graphs": len(way.keys.members),
+            "edges in labeled local graphs": len(way.keys.columns),
             "dimensions": queries.shape[1],
             "times the product, with the mean over each node's edges": with_mean.median,
         },

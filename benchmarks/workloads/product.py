@@ -68,7 +68,7 @@ def against_blas(case: Case, run: RunSettings) -> Outcome:
     h, similarity = trained.embeddings, trained.similarity
     comparison = similarity.comparison(similarity.items(np.arange(graph.num_nodes)), trained.cases.items)
     (way,), vectors, blas = comparison.there(), h.numpy(), BlockedBlas()
-    nodes, right = np.unique(way.queries.ends), matching.packed(vectors, way.keys.nodes)
+    nodes, right = way.queries.distinct_ends[0], matching.packed(vectors, way.keys.distinct_ends[0])
 
     def match() -> IntArray:
         with torch.no_grad():
@@ -106,7 +106,7 @@ def against_blas(case: Case, run: RunSettings) -> Outcome:
         samples=samples,
         details={
             "nodes of the queries": len(nodes),
-            "nodes of the keys": len(way.keys.nodes),
+            "nodes of the keys": len(way.keys.distinct_ends[0]),
             "dimensions": h.shape[1],
             "share of equal winners": agreement,
         },

@@ -14,7 +14,7 @@ import numpy as np
 
 from se_gnn.datasets.raw_files import RawFile, read_verified
 from se_gnn.graph import Graph
-from se_gnn.tables.features import encode_structure, fit_structure
+from se_gnn.tables.structure import encode_structure, fit_structure
 
 _ORIGIN = "the files of https://github.com/leoribeiro/struc2vec as tables: airport and activity, from and to"
 TEST, VALIDATION = 0.2, 0.2  # of all airports, and of those that are left
@@ -30,15 +30,15 @@ def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> Gra
     place = {airport: i for i, airport in enumerate(names)}
     pairs = np.array([(place[row["from"]], place[row["to"]]) for row in flights], np.int64)
     classes = sorted({row["activity"] for row in airports})
-    fitted = fit_structure(name, len(names), pairs)
+    columns = fit_structure(name, len(names), pairs)
     order = np.random.default_rng(seed).permutation(len(names))
     test, rest = np.split(order, [round(TEST * len(names))])
     validation, train = np.split(rest, [round(VALIDATION * len(rest))])
     return Graph.build(
         name=name,
-        features=encode_structure(fitted.columns, len(names), pairs),
-        feature_names=[column.name for column in fitted.columns],
-        columns=fitted.columns,
+        features=encode_structure(columns, len(names), pairs),
+        feature_names=[column.name for column in columns],
+        columns=columns,
         edges=pairs,
         labels=np.array([classes.index(row["activity"]) for row in airports]),
         class_names=tuple(classes),

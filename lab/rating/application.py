@@ -10,9 +10,10 @@ from urllib.parse import parse_qs
 
 from fastapi import FastAPI, Request, Response
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 
 from lab.rating.store import LONGEST_NAME, ConflictError, Rater, RatingStore
-from se_gnn.apps.web import Assets, Pages, ProblemError, WebSettings, new_application
+from se_gnn.apps.web import Assets, Pages, WebSettings, new_application
 from se_gnn.apps.web.guard import wants_page
 from se_gnn.errors import InputError
 from se_gnn.plot.svg import class_mark
@@ -93,7 +94,7 @@ async def _decided(request: Request, decide: Any, call: tuple[Any, ...]) -> Resp
     except ConflictError as error:
         if wants_page(request):
             return Response(status_code=303, headers={"Location": "/?note=elsewhere"})
-        raise ProblemError(409, str(error)) from error
+        raise HTTPException(409, str(error)) from error
     return Response(status_code=303, headers={"Location": "/"}) if wants_page(request) else Response(status_code=204)
 
 
@@ -108,7 +109,7 @@ async def _rater(request: Request, store: RatingStore) -> Rater | None:
 async def _known(request: Request, store: RatingStore) -> Rater:
     rater = await _rater(request, store)
     if rater is None:
-        raise ProblemError(403, "give your name on the first page; then your answers can be kept")
+        raise HTTPException(403, "give your name on the first page; then your answers can be kept")
     return rater
 
 
@@ -117,12 +118,12 @@ async def _form(request: Request) -> dict[str, str]:
     try:
         fields = parse_qs((await request.body()).decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS)
     except ValueError:
-        raise ProblemError(400, "the body must be a form of a few fields, in UTF-8") from None
+        raise HTTPException(400, "the body must be a form of a few fields, in UTF-8") from None
     return {name: values[0] for name, values in fields.items()}
 
 
 def _number(form: dict[str, str], name: str) -> int:
     text = form.get(name, "")
     if not (text.isascii() and text.isdigit() and len(text) <= 12):
-        raise ProblemError(400, f"{name} must be a whole number")
+        raise HTTPException(400, f"{name} must be a whole number")
     return int(text)

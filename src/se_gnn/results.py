@@ -19,11 +19,11 @@ from se_gnn.device import memory_budget
 from se_gnn.display.text import to_csv_cell
 from se_gnn.explain import Explanations, explain
 from se_gnn.graph import Graph
-from se_gnn.graph.arrays import BoolArray, FloatArray, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.labels.novelty import Novelty
 from se_gnn.labels.sets import PredictionSets
 from se_gnn.model import Model, Prediction
-from se_gnn.model.numbers import predict_numbers, prediction_intervals
+from se_gnn.model.numbers import Calibration, NumberPrediction, predict_numbers
 from se_gnn.optional import require
 from se_gnn.ranking import NO_CASE
 
@@ -52,17 +52,47 @@ class Lists:
     classes: tuple[str, ...] = ()
 
 
-def prediction_columns(prediction: Prediction, graph: Graph) -> Columns:
-    """`node`, `type` and `caption` if there are any, `class`, the probability of each class, the `nearest` cases."""
-    return {
-        **_about(graph, prediction.nodes),
-        **_classes(prediction, graph),
-        "nearest": _votes(graph, prediction.cases, prediction.voting, {"weight": prediction.weights}),
-    }
+def predict(model: Model, nodes: IntArray) -> Prediction | NumberPrediction:
+    """What a model predicts of some nodes: classes or numbers."""
+    return predict_numbers(model, nodes) if model.graph.predicts_numbers else model.predict(nodes)
 
 
-def set_columns(sets: PredictionSets, graph: Graph) -> Columns:
-    """The prediction set of each node: the classes it holds, and the nearest case of each of them."""
+def prediction_columns(
+    graph: Graph,
+    found: Prediction | NumberPrediction,
+    *,
+    intervals: Calibration | None = None,
+    sets: PredictionSets | None = None,
+    novelty: Novelty | None = None,
+) -> Columns:
+    """What is predicted of some nodes, and the `nearest` cases; ``sets`` and ``novelty`` are those of the same nodes.
+
+    - `node`, `type` and `caption` if there are any;
+    - `class` and the probability of each class; or `predicted`, a number, and `low` and `high` of its interval;
+    - `set`: the classes of the prediction set, and the nearest case of each of them;
+    - `answer` (empty if the model abstains) and `novelty`; of classes also the closest known case and a note.
+    """
+    columns, votes = _about(graph, found.nodes), _votes(graph, found, weight=found.weights)
+    if isinstance(found, NumberPrediction):
+        columns["predicted"] = found.values
+        if intervals is not None:
+            reach = intervals.reach(found.spread)
+            columns |= {"low": found.values - reach, "high": found.values + reach}
+        if novelty is not None:
+            columns |= {"answer": np.where(novelty.abstains, np.nan, found.values), "novelty": novelty.score}
+        return {**columns, "nearest": votes}
+    columns |= {**_classes(found, graph), "nearest": votes}
+    if sets is not None:
+        columns["set"] = _sets(sets, graph)
+    if novelty is not None:
+        answers = zip(novelty.abstains.tolist(), found.classes.tolist())
+        columns["answer"] = [None if abstains else graph.class_names[label] for abstains, label in answers]
+        columns |= {"novelty": novelty.score, "closest": _names(graph, found.cases[:, 0])}
+        columns["note"] = [FAR if abstains else None for abstains in novelty.abstains.tolist()]
+    return columns
+
+
+def _sets(sets: PredictionSets, graph: Graph) -> Lists:
     held = [sets.classes(i) for i in range(len(sets.nodes))]
     rows, classes = np.repeat(np.arange(len(held)), sets.sizes), np.concatenate([np.empty(0, np.int64), *held])
     cases, similarity = sets.cases.nodes[rows, classes], sets.cases.similarity[rows, classes]
@@ -71,37 +101,7 @@ def set_columns(sets: PredictionSets, graph: Graph) -> Columns:
         "case": [None if case == NO_CASE else graph.node_names[case] for case in cases.tolist()],
         "similarity": np.where(cases == NO_CASE, np.nan, similarity).astype(np.float32),
     }
-    return {"set": Lists(sets.sizes, fields, graph.class_names)}
-
-
-def answer_columns(scored: Novelty, prediction: Prediction, graph: Graph) -> Columns:
-    """The answer for each node, empty if the model abstains; its novelty score, and the closest known case."""
-    abstains = scored.abstains.tolist()
-    answers = zip(abstains, prediction.classes.tolist())
-    return {
-        "answer": [None if unknown else graph.class_names[label] for unknown, label in answers],
-        "novelty": scored.score,
-        "closest": _names(graph, prediction.cases[:, 0]),
-        "note": [FAR if unknown else None for unknown in abstains],
-    }
-
-
-def number_columns(
-    trained: Model, nodes: IntArray, *, coverage: float | None = None, scored: Novelty | None = None
-) -> Columns:
-    """Predicted numbers with their intervals and cases; `answer` is empty if the model abstains.
-
-    The interval is left out if no coverage is asked for.
-    """
-    graph, found = trained.graph, predict_numbers(trained, nodes)
-    columns = {**_about(graph, nodes), "predicted": found.values}
-    if coverage is not None:
-        asked = prediction_intervals(trained, coverage=coverage, prediction=found)
-        columns |= {"low": asked.low, "high": asked.high}
-    if scored is not None:
-        columns |= {"answer": np.where(scored.abstains, np.nan, found.values), "novelty": scored.score}
-    votes = _votes(graph, found.cases, np.isfinite(found.overall), {"weight": found.weights})
-    return {**columns, "nearest": votes}
+    return Lists(sets.sizes, fields, graph.class_names)
 
 
 def _about(graph: Graph, nodes: IntArray) -> Columns:
@@ -127,16 +127,16 @@ def _classes(prediction: Prediction, graph: Graph) -> Columns:
     }
 
 
-def _votes(graph: Graph, cases: IntArray, voting: BoolArray, figures: Mapping[str, FloatArray]) -> Lists:
+def _votes(graph: Graph, found: Prediction | NumberPrediction, **figures: FloatArray) -> Lists:
     """The cases that vote for each node, nearest first: `node`, `label` or `value`, and ``figures`` [T, K] of each."""
-    voters = cases[voting]
+    voting = np.isfinite(found.overall)
+    voters = found.cases[voting]
     fields: Columns = {"node": _names(graph, voters)}
     if graph.predicts_numbers:
         fields["value"] = graph.values[voters]
     else:
         fields["label"] = Texts(graph.class_names, graph.labels[voters])
-    fields |= {name: figure[voting] for name, figure in figures.items()}
-    return Lists(voting.sum(axis=1), fields)
+    return Lists(voting.sum(axis=1), fields | {name: figure[voting] for name, figure in figures.items()})
 
 
 def as_file(ending: str, columns: Columns) -> bytes:
@@ -154,7 +154,7 @@ def as_file(ending: str, columns: Columns) -> bytes:
         pa: Any = require("pyarrow", extra="tables", feature="Parquet files")
         return _parquet(_arrow_table(pa, columns))
     if ending == ".jsonl":
-        lines = (json.dumps(one, ensure_ascii=False, allow_nan=False) + "\n" for one in _records(columns))
+        lines = (json.dumps(one, ensure_ascii=False, allow_nan=False) + "\n" for one in records(columns))
         return "".join(lines).encode("utf-8", "replace")
     cells: dict[str, list[Any]] = {}
     for name, column in _flat(columns).items():
@@ -175,19 +175,20 @@ def records_as(ending: str, written: Sequence[Record]) -> bytes:
     return as_file(ending, {name: [one[name] for one in written] for name in (written[0] if written else ())})
 
 
-def _records(columns: Columns) -> list[Record]:
+def records(columns: Columns) -> list[Record]:
+    """The rows, as JSON knows them."""
     return [dict(zip(columns, row)) for row in zip(*map(_values, columns.values()))]
 
 
 def _values(column: Any) -> list[Any]:
     """What each row holds, as JSON knows it."""
     if isinstance(column, Lists):
-        inside, ends = _records(column.fields), np.cumsum(column.sizes).tolist()
+        inside, ends = records(column.fields), np.cumsum(column.sizes).tolist()
         return [inside[end - size : end] for size, end in zip(column.sizes.tolist(), ends)]
     if isinstance(column, Texts):
         return [column.names[position] for position in column.positions.tolist()]
     if isinstance(column, Mapping):
-        return _records(dict(column))
+        return records(dict(column))
     if isinstance(column, np.ndarray):
         # float32: no more digits than it holds, which read back as the same number
         short = column.astype(str).astype(np.float64) if column.dtype == np.float32 else column
@@ -280,20 +281,13 @@ def _within_memory(trained: Model, nodes: IntArray) -> Iterator[Explanations]:
 
 def _explanation_columns(found: Explanations, k: int) -> Columns:
     prediction, graph = found.prediction, found.graph
-    figures = {
-        "weight": prediction.weights,
-        "similarity": prediction.overall,
-        "node_similarity": prediction.node,
-        "structure_similarity": prediction.structure,
-    }
+    votes = _votes(
+        graph, prediction, weight=prediction.weights, similarity=prediction.overall, node_similarity=prediction.node,
+        structure_similarity=prediction.structure,
+    )  # fmt: skip
     answers = {"predicted": found.numbers.values} if graph.predicts_numbers else _classes(prediction, graph)
-    return {
-        **_about(graph, prediction.nodes),
-        **answers,
-        "nearest": _votes(graph, prediction.cases, prediction.voting, figures),
-        "edges": _edges(found),
-        "matches": _matches(found, k),
-    }
+    about = _about(graph, prediction.nodes)
+    return {**about, **answers, "nearest": votes, "edges": _edges(found), "matches": _matches(found, k)}
 
 
 def _edges(found: Explanations) -> Lists:

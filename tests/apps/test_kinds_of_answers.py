@@ -68,8 +68,8 @@ def test_predicted_numbers_come_with_intervals_and_votes(numbers, regressor):
     rows = numbers.post("/v1/predict", json={"nodes": [3, "flat 7"]}).json()["predictions"]
     for row, node in zip(rows, (3, 7)):
         assert row["predicted"] == found.values[node]
-        assert row["interval"] == [intervals.low[node], intervals.high[node]]
-        assert sum(vote["weight"] * vote["label"] for vote in row["votes"]) == pytest.approx(found.values[node])
+        assert (row["low"], row["high"]) == (intervals.low[node], intervals.high[node])
+        assert sum(vote["weight"] * vote["value"] for vote in row["nearest"]) == pytest.approx(found.values[node])
     card = numbers.get("/v1/model").json()
     assert (card["predicts"], card["number"], card["unit"]) == ("numbers", "rent", "EUR")
     other = numbers.get("/v1/nodes/%233/explanation", params={"num_nearest": 1}).json()

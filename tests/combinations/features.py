@@ -289,7 +289,7 @@ def new_nodes_over_http(world: World) -> None:
         )
         given[name] = read  # fmt: skip
     found = _asked(_client(world).post("/v1/predict", json=given))["predictions"]
-    assert_arrived(world, {row["name"]: _rest_answer(row) for row in found})
+    assert_arrived(world, {row["node"]: _rest_answer(row) for row in found})
 
 
 def _rest_answer(row: Row) -> Any:

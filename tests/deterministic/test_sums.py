@@ -16,7 +16,7 @@ from numba.core.dispatcher import Dispatcher
 import se_gnn
 from se_gnn.deterministic.vectors import apart_from_edge, apart_of_rows, dot_of_edges, dot_of_rows, multiply_add
 
-BOUNDS = {"se_gnn.similarity.cpu.bounds", "se_gnn.similarity.cpu.short"}  # they decide who is compared
+BOUNDS = {"se_gnn.similarity.cpu.bounds"}  # they decide who is compared
 
 
 @numba.njit

@@ -25,7 +25,7 @@ sizes = st.integers(1, 5)
 def every_similarity(h, way, measure):
     """sim(query, key) of all pairs in float64, [Q, K]."""
     wide = h.detach().double().numpy()
-    queries, keys = (wide[ends].mean(axis=1) for ends in (way.queries.ends, way.keys.node_ends))
+    queries, keys = (wide[ends].mean(axis=1) for ends in (way.queries.ends, way.keys.ends))
     if measure == "distance":
         return -np.linalg.norm(queries[:, None] - keys[None], axis=-1)
     lengths = np.linalg.norm(queries, axis=-1)[:, None] * np.linalg.norm(keys, axis=-1)[None]
@@ -49,7 +49,7 @@ def assert_wins(h, way, measure, winners):
     """Each winner lies in its local graph and nothing in there is more similar, but for rounding."""
     exact = every_similarity(h, way, measure)
     for t in range(way.keys.num_local):
-        members = way.keys.members[way.keys.ptr[t] : way.keys.ptr[t + 1]]
+        members = way.keys.columns[way.keys.ptr[t] : way.keys.ptr[t + 1]]
         for q in range(len(way.queries)):
             if not len(members):
                 assert winners[q, t] == -1
@@ -208,7 +208,7 @@ def test_of_many_equally_distant_edges_the_one_with_the_lowest_id_wins(wide, siz
     squared = every_similarity(h, way, "distance") ** 2
     rounded = np.round(4 * squared)  # quarters: exact
     for t in range(way.keys.num_local):
-        members = way.keys.members[way.keys.ptr[t] : way.keys.ptr[t + 1]]
+        members = way.keys.columns[way.keys.ptr[t] : way.keys.ptr[t + 1]]
         if len(members):
             np.testing.assert_array_equal(winners[:, t], members[rounded[:, members].argmin(axis=1)])
 
@@ -220,7 +220,7 @@ def test_far_from_the_origin_the_nearest_edge_is_still_found(wide, backend):
     best, _ = match(backend, h, way, "distance")
     exact = every_similarity(h, way, "distance")
     for t in np.flatnonzero(np.diff(way.keys.ptr)):
-        members = way.keys.members[way.keys.ptr[t] : way.keys.ptr[t + 1]]
+        members = way.keys.columns[way.keys.ptr[t] : way.keys.ptr[t + 1]]
         np.testing.assert_allclose(best[:, t], exact[:, members].max(axis=1), atol=1e-3)
 
 
@@ -283,7 +283,7 @@ def test_many_thousand_keys_are_all_looked_at(measure, backend):
     _, winners = match(backend, h, way, measure)
     exact = every_similarity(h, way, measure)
     for t in range(way.keys.num_local):
-        members = way.keys.members[way.keys.ptr[t] : way.keys.ptr[t + 1]]
+        members = way.keys.columns[way.keys.ptr[t] : way.keys.ptr[t + 1]]
         best = exact[:, members].max(axis=1)
         np.testing.assert_allclose(exact[np.arange(len(queries)), winners[:, t]], best, atol=1e-4)
         assert np.isin(winners[:, t], members).all()

@@ -15,9 +15,8 @@ from se_gnn.ranking import Cases, Ranker
 from se_gnn.settings import Settings, SimilaritySettings
 from se_gnn.similarity import Nearest, Similarity, top
 from se_gnn.similarity.cpu import search
-from se_gnn.similarity.cpu.bounds import first_bounds
+from se_gnn.similarity.cpu.bounds import Directions, pair_bounds
 from se_gnn.similarity.cpu.search import Search
-from se_gnn.similarity.cpu.short import Directions
 from strategies import Sides
 
 COUNTS = {"FEWEST_CASES": 1, "FEWEST_PAIRS": 1, "SHARE": 1}
@@ -54,7 +53,7 @@ def sides_of(edges, num_nodes, labeled, **settings):
 
 
 @st.composite
-def cases(draw, directions=("one", "both")):
+def cases(draw):
     """Small graphs with ties, equal vectors, nodes without edges, opposite ends, far outliers, lengths of nearly 0."""
     num_nodes, depth = draw(st.integers(6, 40)), draw(st.sampled_from([1, 3, 15, 16, 17, 40]))
     seed = draw(st.integers(0, 2**32 - 1))
@@ -85,7 +84,6 @@ def cases(draw, directions=("one", "both")):
     labeled = np.sort(generator.permutation(num_nodes)[: draw(st.integers(4, num_nodes))])
     settings_ = {
         "measure": draw(st.sampled_from(["cosine", "distance"])),
-        "directions": draw(st.sampled_from(directions)),
         "node_weight": draw(st.sampled_from([0.0, 0.2, 0.5, 0.9, 1.0])),
         "max_edges": draw(st.sampled_from([None, 3, 64])),
         "hops": draw(st.sampled_from([1, 2])),
@@ -117,13 +115,12 @@ def communities():
 
 
 @pytest.mark.parametrize("measure", ["cosine", "distance"])
-@pytest.mark.parametrize("directions", ["one", "both"])
-def test_most_labeled_nodes_are_left_out_on_communities(communities, measure, directions):
+def test_most_labeled_nodes_are_left_out_on_communities(communities, measure):
     h, edges, labeled = communities
-    sides = sides_of(edges, 600, labeled, measure=measure, directions=directions, max_edges=16)
+    sides = sides_of(edges, 600, labeled, measure=measure, max_edges=16)
     found = searched(h, sides, 5)
     candidates = found.candidates(np.arange(600))
-    assert len(candidates.positions) / 600 < 30  # of 300
+    assert (len(candidates.near[0]) + len(candidates.others[0])) / 600 < 30  # of 300
     assert_same(found.nearest(), by_comparing_all(h, sides, 5))
 
 
@@ -137,7 +134,7 @@ def test_blocks_of_targets_and_their_number_change_nothing(communities):
 @pytest.mark.usefixtures("all_threads")
 def test_the_number_of_threads_changes_nothing(communities):
     h, edges, labeled = communities
-    sides = sides_of(edges, 600, labeled, directions="both", max_edges=16)
+    sides = sides_of(edges, 600, labeled, max_edges=16)
     several, before = searched(h, sides, 7).nearest(), numba.get_num_threads()
     numba.set_num_threads(1)
     try:
@@ -150,18 +147,23 @@ def test_the_number_of_threads_changes_nothing(communities):
 def test_first_bounds_by_centers_are_never_below_the_similarity(communities, measure):
     h, edges, labeled = communities
     sides = sides_of(edges, 600, labeled, measure=measure, node_weight=0.5, max_edges=16)
-    bounds = searched(h, sides, 5)
-    overall = sides.compare(h).overall.numpy()
-    short, centers, terms = np.empty(300, np.float32), bounds.centers, bounds.terms
-    for t in range(0, 600, 20):
-        row = np.concatenate([bounds.case_nodes.long @ bounds.query_nodes.long[t], np.zeros(4, np.float32)])
-        own = slice(centers.ptr[t], centers.ptr[t + 1])
-        parts = (centers.apart, centers.at[own], centers.shares[own], centers.radii[own])
-        squares = (bounds.query_nodes.squares[t], bounds.case_nodes.squares)
-        weight = np.float32(0.5 if sides.queries.sizes[t] else 1)
-        first_bounds(row, *squares, *parts, weight, np.float32(4) * terms.rounding, terms.unit, short)
-        assert (row[:300] >= overall[t]).all()
-        assert (row[300:] == -np.inf).all()
+    some = np.arange(0, 600, 20)
+    upper, itself = searched(h, sides, 5).upper(some), some[:, None] == labeled
+    assert (upper >= sides.compare(h).overall.numpy()[some])[~itself].all()
+    assert np.isneginf(upper[itself]).all()
+
+
+@pytest.mark.parametrize("measure", ["cosine", "distance"])
+@pytest.mark.parametrize("level", [0, 1])
+def test_bounds_by_short_vectors_are_never_below_the_similarity(communities, measure, level):
+    h, edges, labeled = communities
+    sides = sides_of(edges, 600, labeled, measure=measure, max_edges=16)
+    found, structure = searched(h, sides, 5), sides.compare(h).structure.numpy()
+    some, ptr, positions = np.arange(600), np.arange(601) * 300, np.tile(np.arange(300), 600)
+    bounds = pair_bounds(*found.levels[level], found.terms, some, ptr, positions).reshape(600, 300)
+    defined = np.isfinite(structure)
+    np.testing.assert_array_equal(np.isnan(bounds), ~defined)
+    assert (bounds >= structure)[defined].all()
 
 
 def test_local_graphs_of_very_many_edges():
@@ -170,10 +172,9 @@ def test_local_graphs_of_very_many_edges():
         [generator.integers(0, 60, size=(400, 2)), np.stack([np.zeros(59, int), np.arange(1, 60)], 1)]
     )
     h = torch.from_numpy(generator.normal(size=(60, 24)).astype(np.float32))
-    for directions in ("one", "both"):
-        sides = sides_of(edges[edges[:, 0] != edges[:, 1]], 60, np.arange(50), directions=directions)
-        assert sides.cases.sizes.max() > 128
-        assert_same(searched(h, sides, 6).nearest(), by_comparing_all(h, sides, 6))
+    sides = sides_of(edges[edges[:, 0] != edges[:, 1]], 60, np.arange(50))
+    assert sides.cases.sizes.max() > 128
+    assert_same(searched(h, sides, 6).nearest(), by_comparing_all(h, sides, 6))
 
 
 def test_what_does_not_fit_the_memory_is_not_prepared(communities, monkeypatch):
@@ -192,6 +193,7 @@ def test_it_is_asked_for_by_counts_alone(communities, monkeypatch):
         monkeypatch.setattr(search, name, value)
     assert by_bounds(h, sides, 5) is not None
     assert by_bounds(h, sides, 299) is None  # nearly all are wanted
+    assert by_bounds(h, sides_of(edges, 600, labeled, max_edges=16, directions="both"), 5) is None
 
 
 def test_random_vectors_are_compared_with_all(monkeypatch):
@@ -219,18 +221,17 @@ def test_a_vote_by_search_is_the_vote_of_all(communities, monkeypatch):
 
 
 @pytest.mark.parametrize("unit", [True, False])
-def test_short_vectors_keep_lengths_and_bound_products(unit):
+@pytest.mark.parametrize("width", [8, 48])
+def test_short_vectors_keep_lengths_and_bound_products(unit, width):
     generator = np.random.default_rng(0)
     vectors = (generator.normal(size=(50, 60)) @ generator.normal(size=(60, 64))).astype(np.float32)
-    made = Directions.of(vectors, unit=unit).edges(vectors, np.arange(50)[:, None] * [1, 1])
+    made = Directions.of(vectors, unit=unit).edges(vectors, np.arange(50)[:, None] * [1, 1], width)
     wide = vectors.astype(np.float64)
     wide = wide / np.linalg.norm(wide, axis=1, keepdims=True) if unit else wide
     products, slack = wide @ wide.T, 1e-6 * np.outer(*[np.linalg.norm(wide, axis=1)] * 2)
-    for short in (made.short, made.long):
-        np.testing.assert_allclose((short**2).sum(axis=1), made.squares, rtol=1e-5)
-        along, rest = short[:, :-1].astype(np.float64), short[:, -1].astype(np.float64)
-        assert (products <= along @ along.T + np.outer(rest, rest) + slack).all()
-        assert (products >= along @ along.T - np.outer(rest, rest) - slack).all()
+    np.testing.assert_allclose((made.short**2).sum(axis=1), made.squares, rtol=1e-5)
+    along, rest = made.short[:, :-1].astype(np.float64), made.short[:, -1].astype(np.float64)
+    assert (products <= along @ along.T + np.outer(rest, rest) + slack).all()
 
 
 @pytest.mark.parametrize("measure", ["cosine", "distance"])

@@ -47,7 +47,7 @@ def check(h, sides, count, way):
 
 
 @pytest.mark.parametrize("way", ["short", "coarse"])
-@given(case=cases(directions=["one"]))
+@given(case=cases())
 @settings(max_examples=5 if INTERPRETED else 60, deadline=None)
 def test_bounds_leave_out_none_of_the_nearest(case, way):
     check(*case, way)

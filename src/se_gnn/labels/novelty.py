@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,12 @@ class Novelty:
     def abstains(self) -> BoolArray:
         """Nodes that are too unlike everything known, [T]."""
         return np.asarray(self.score > self.threshold)
+
+    def of(self, nodes: IntArray) -> Novelty:
+        """Some of the nodes."""
+        order = np.argsort(self.nodes)
+        rows = order[np.searchsorted(self.nodes[order], nodes)]
+        return replace(self, nodes=nodes, score=self.score[rows])
 
     def abstention(self, node: int) -> Abstention | None:
         """Why the model abstains, for the explanation of a node; None: it answers. All nodes must have been scored."""

@@ -57,7 +57,10 @@ class NumberPrediction:
 
     def of_nodes(self, nodes: IntArray) -> NumberPrediction:
         """Those of some of its nodes, by their ids; it has its nodes in ascending order."""
-        rows = np.searchsorted(self.nodes, nodes)
+        return self.rows(np.searchsorted(self.nodes, nodes))
+
+    def rows(self, rows: IntArray) -> NumberPrediction:
+        """Some of the nodes."""
         return NumberPrediction(*(getattr(self, name)[rows] for name in self.__slots__))
 
     @classmethod
@@ -112,7 +115,7 @@ class Calibration:
 
     coverage: float
     factor: float  # q; infinite: too few calibration nodes for this coverage
-    floor: float  # the median spread
+    floor: float  # the median spread; if it is 0, the standard deviation of the cases' numbers
     calibrated: int
     guaranteed: bool
 
@@ -146,9 +149,9 @@ def calibrate_intervals(
     if not len(nodes):
         return None
     found = predict_numbers(model, nodes)
-    floor = float(np.median(found.spread))
-    scale = np.maximum(found.spread + floor, np.finfo(np.float64).tiny)
-    scores = np.abs(model.graph.values[nodes] - found.values) / scale
+    values = model.graph.values
+    floor = float(np.median(found.spread)) or float(np.std(values[model.graph.train])) or 1.0
+    scores = np.abs(values[nodes] - found.values) / (found.spread + floor)
     return Calibration(float(coverage), conformal_quantile(scores, coverage), floor, len(nodes), guaranteed)
 
 

@@ -18,7 +18,7 @@ from torch import Tensor
 from se_gnn.device import has_triton, items_within
 from se_gnn.graph.arrays import IntArray
 from se_gnn.similarity.edges import edge_vectors
-from se_gnn.similarity.items import KeyEdges, QueryEdges, Rows, Way
+from se_gnn.similarity.items import LocalEdges, Rows, Way
 
 if TYPE_CHECKING:
     from se_gnn.similarity.comparison import Comparison
@@ -104,11 +104,11 @@ class Backend:
         """Whether a comparison may be part of a recorded CUDA graph: nothing in it waits for the host."""
         return False
 
-    def match(self, points: Points, queries: QueryEdges, keys: KeyEdges) -> tuple[Tensor, Tensor]:
+    def match(self, points: Points, queries: LocalEdges, keys: LocalEdges) -> tuple[Tensor, Tensor]:
         """Similarity and position of the best match of each query edge in each local graph, [Q, L]; else -inf, -1."""
-        h, index = points.vectors, keys.on(points.device)
-        asking, answering = edge_vectors(h, queries.ends_on(h.device)), edge_vectors(h, index.node_ends)
-        members = index.members.long()
+        h = points.vectors
+        asking, answering = (edge_vectors(h, side.ends_on(h.device)) for side in (queries, keys))
+        members = keys.rows(h.device).columns.long()
         best = torch.full((len(queries), keys.num_local), -torch.inf, dtype=h.dtype, device=h.device)
         winners = torch.full(best.shape, -1, dtype=torch.int32, device=h.device)
         step = max(1, BLOCK_BYTES // (4 * max(1, len(keys))))
@@ -124,11 +124,12 @@ class Backend:
         return best, winners
 
     def pull_back(
-        self, points: Points, queries: QueryEdges, keys: KeyEdges, best: Tensor, winners: Tensor, grad: Tensor
+        self, points: Points, queries: LocalEdges, keys: LocalEdges, best: Tensor, winners: Tensor, grad: Tensor
     ) -> Tensor:
         """Gradient to the vectors, [N, D]: only the winning pair of each query edge and local graph receives one."""
-        h, index = points.vectors, keys.on(points.device)
-        leaf, total, ends = h.detach().requires_grad_(), torch.zeros_like(h), queries.ends_on(h.device)
+        h = points.vectors
+        leaf, total = h.detach().requires_grad_(), torch.zeros_like(h)
+        ends, key_ends = (side.ends_on(h.device) for side in (queries, keys))
         step = max(1, BLOCK_BYTES // (16 * max(1, keys.num_local) * h.shape[1]))
         for low in range(0, len(queries), step):
             wanted = (winners[low : low + step] >= 0) & (grad[low : low + step] != 0)
@@ -137,7 +138,7 @@ class Backend:
                 continue
             with torch.enable_grad():
                 a = edge_vectors(leaf, ends[low + rows])
-                b = edge_vectors(leaf, index.node_ends[winners[low + rows, columns].long()])
+                b = edge_vectors(leaf, key_ends[winners[low + rows, columns].long()])
                 (part,) = torch.autograd.grad(points.measure.aligned(a, b), leaf, grad[low + rows, columns])
             total += part
         return total
@@ -153,7 +154,6 @@ class Backend:
         """P M, [T, L], a part of M at a time so that it takes no more than ``budget`` bytes."""
         queries, keys = way
         step = items_within(budget, 12 * max(1, len(queries)), max(1, keys.num_local))
-        keys.on(points.device)  # so that the blocks share it
         rows, means = queries.rows(points.device), []
         for low in range(0, keys.num_local, step):
             best, _ = self.match(points, queries, keys.block(low, min(low + step, keys.num_local)))
@@ -268,7 +268,7 @@ def largest_by_keys(overall: Tensor, count: int) -> Tensor:
 
 def _blocks(
     way: Way, asking: IntArray, ptr: IntArray, answers: IntArray
-) -> Iterator[tuple[int, int, QueryEdges, KeyEdges, IntArray]]:
+) -> Iterator[tuple[int, int, LocalEdges, LocalEdges, IntArray]]:
     """Some nodes that ask, ``low`` to ``high``, their edges, the local graphs listed for any, and which those are."""
     for low in range(0, len(asking), LISTED):
         high = min(low + LISTED, len(asking))

@@ -28,7 +28,7 @@ from se_gnn.device import memory_budget
 from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.similarity.backend import Backend, Points, backend_for
 from se_gnn.similarity.edges import edge_vectors
-from se_gnn.similarity.items import Items, QueryEdges, Way
+from se_gnn.similarity.items import Items, LocalEdges, Way
 from se_gnn.similarity.measure import Measure
 
 
@@ -317,7 +317,7 @@ def combine(node: Tensor, structure: Tensor, node_weight: float) -> Tensor:
     return torch.where(defined, node_weight * node + (1 - node_weight) * safe, node)
 
 
-def opposites(points: Points, queries: QueryEdges) -> Tensor:
+def opposites(points: Points, queries: LocalEdges) -> Tensor:
     """What each query edge has in a local graph without an edge of its part: its similarity with its opposite, [Q]."""
     return points.measure.of_opposite(edge_vectors(points.vectors, queries.ends_on(points.device)))
 
@@ -361,7 +361,7 @@ def edge_mean(best: Tensor, way: Way, weights: Tensor | None = None) -> Tensor:
     return _sums(counted, way.queries) / torch.where(total > 0, total, 1)
 
 
-def _sums(values: Tensor, queries: QueryEdges) -> Tensor:
+def _sums(values: Tensor, queries: LocalEdges) -> Tensor:
     """The sum over the edges of each node, [Q, L] to [T, L], with gradients."""
     sums: Tensor = _Sums.apply(values, queries)  # type: ignore[no-untyped-call]
     return sums
@@ -369,7 +369,7 @@ def _sums(values: Tensor, queries: QueryEdges) -> Tensor:
 
 class _Sums(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, values: Tensor, queries: QueryEdges) -> Tensor:
+    def forward(ctx: Any, values: Tensor, queries: LocalEdges) -> Tensor:
         ctx.queries = queries
         return backend_for(values).row_sums(values, queries.rows(values.device))
 
@@ -378,7 +378,7 @@ class _Sums(torch.autograd.Function):
         return backend_for(grad).row_sums(grad, ctx.queries.flipped(grad.device)), None
 
 
-def _counts(queries: QueryEdges, edge_weights: Tensor) -> Tensor:
+def _counts(queries: LocalEdges, edge_weights: Tensor) -> Tensor:
     """How much each query edge counts, [Q]."""
     counts = edge_weights[torch.from_numpy(queries.ids).to(edge_weights.device)]
     return counts if queries.weights is None else counts * torch.from_numpy(queries.weights).to(counts.device)

@@ -1,11 +1,11 @@
 """Nodes with their local graphs, prepared for either side of a comparison; nothing here depends on embeddings.
 
-*Queries* are compared with *cases*. If both directions count, cases are compared with queries as well. So the edges of
-a side come in two forms: as query edges, each of which looks for its best match, and as key edges, among which it is
-found. Both forms are made when they are first needed, and kept. What is moved to a device is kept there: a recorded
-CUDA step cannot wait for the host.
+*Queries* are compared with *cases*: each edge of a query, a *query edge*, looks for its best match among the edges of
+a case, the *key edges*. If both directions count, cases are compared with queries as well: the same edges ask and
+answer. They are made when they are first needed, and kept. What is moved to a device is kept there: a recorded CUDA
+step cannot wait for the host.
 
-Shapes: T nodes, E edges of the graph, Q query edges, K key edges, P distinct ends of the key edges.
+Shapes: T nodes, E edges of the graph, Q distinct edges of these nodes, P distinct ends of those.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from se_gnn.graph import Graph, LocalGraphs, local_graphs
-from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
+from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray, row_starts
 from se_gnn.graph.local import csr_rows
 from se_gnn.settings import SimilaritySettings
 from se_gnn.similarity.edges import edge_parts, edge_weights
@@ -38,26 +38,24 @@ def _held(kept: Kept, name: str, device: torch.device, make: Callable[[], Made])
     return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Rows:
-    """Rows of a matrix that are to be summed: those at ``columns[ptr[t]:ptr[t + 1]]`` for each t; on one device."""
+class Rows(NamedTuple):
+    """Rows of a matrix, those at ``columns[ptr[t]:ptr[t + 1]]`` for each t; on one device."""
 
     ptr: Tensor
     columns: Tensor
-    sizes: Tensor  # [T, 1], as numbers to divide by; 1 where there is no row
+    sizes: Tensor  # [T, 1], what a sum is to be divided by; 1 where there is no row
 
     @classmethod
-    def of(cls, ptr: IntArray, columns: IntArray | Int32Array, sums: FloatArray, device: torch.device) -> Rows:
+    def of(cls, ptr: IntArray, columns: Tensor, sums: FloatArray) -> Rows:
         """Take over index arrays, and what the rows of each t count together."""
-        kind = np.int32 if len(columns) < 2**31 else np.int64  # PyTorch wants one type for both
+        starts = torch.from_numpy(ptr).to(columns.device, columns.dtype)  # PyTorch wants one type for both
         sizes = np.where(sums > 0, sums, 1).astype(np.float32)[:, None]
-        arrays = (ptr.astype(kind), columns.astype(kind, copy=False), sizes)
-        return cls(*(torch.from_numpy(np.ascontiguousarray(array)).to(device) for array in arrays))
+        return cls(starts, columns, torch.from_numpy(sizes).to(columns.device))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class QueryEdges:
-    r"""The distinct edges of some nodes, each of which looks for its best match.
+class LocalEdges:
+    r"""The distinct edges of some local graphs: each looks for its best match elsewhere, or others look among them.
 
     Shapes:
         - **ids** (ascending): :math:`(Q,)`, **ends** (rows of vectors, whose mean the edge is): :math:`(Q, 2)`
@@ -70,96 +68,15 @@ class QueryEdges:
     ptr: IntArray
     columns: Int32Array
     weights: FloatArray | None = None
-    _kept: Kept = field(default_factory=dict, repr=False)
+    _of_edges: Kept = field(default_factory=dict, repr=False)  # what depends on the edges alone, not on `ptr`
+    _of_rows: Kept = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, edges: IntArray, local: LocalGraphs, weights: FloatArray | None) -> QueryEdges:
+    def of(cls, edges: IntArray, local: LocalGraphs, weights: FloatArray | None = None) -> LocalEdges:
         """The edges of some local graphs; ``edges`` and ``weights`` are those of the whole graph."""
         ids = local.union()
         own = None if weights is None else weights[ids]
         return cls(ids, edges[ids], local.ptr, local.positions(ids), own)
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def with_own_vectors(self, rows: IntArray) -> QueryEdges:
-        """The same edges, each of which is a row of its own: the one at its place in ``rows``, ascending edge ids."""
-        kept = {key: value for key, value in self._kept.items() if key[0] != "ends"}
-        place = np.searchsorted(rows, self.ids)
-        return dataclasses.replace(self, ends=np.stack([place, place], axis=1), _kept=kept)
-
-    def select(self, positions: IntArray) -> QueryEdges:
-        """The edges of the nodes at some positions, with nothing on a device."""
-        ptr, columns = csr_rows(self.ptr, self.columns, positions)
-        kept, places = np.unique(columns, return_inverse=True)
-        weights = None if self.weights is None else self.weights[kept]
-        return QueryEdges(self.ids[kept], self.ends[kept], ptr, places.astype(np.int32), weights)
-
-    def weighted(self, best: Tensor, low: int = 0) -> Tensor:
-        """Best similarities of the edges from ``low`` on, each times its weight."""
-        if self.weights is None:
-            return best
-        weights = self.weights[low : low + len(best), None]
-        return best * torch.from_numpy(weights).to(best.device, best.dtype)
-
-    def sums(self) -> FloatArray:
-        """What the edges of each node count together, [T]."""
-        if self.weights is None:
-            return np.diff(self.ptr).astype(np.float32)
-        owners = np.repeat(np.arange(len(self.ptr) - 1), np.diff(self.ptr))
-        return np.bincount(owners, self.weights[self.columns], minlength=len(self.ptr) - 1).astype(np.float32)
-
-    def ends_on(self, device: torch.device) -> Tensor:
-        """The ends on a device, [Q, 2]."""
-        return _held(self._kept, "ends", device, lambda: torch.tensor(self.ends, device=device))
-
-    def rows(self, device: torch.device) -> Rows:
-        """The edges of each node, on a device."""
-        return _held(self._kept, "rows", device, lambda: Rows.of(self.ptr, self.columns, self.sums(), device))
-
-    def flipped(self, device: torch.device) -> Rows:
-        """The nodes of each edge, on a device: what gradients run along."""
-
-        def make() -> Rows:
-            owners = np.repeat(np.arange(len(self.ptr) - 1, dtype=np.int32), np.diff(self.ptr))
-            order = np.argsort(self.columns, kind="stable")
-            ptr = np.concatenate([[0], np.cumsum(np.bincount(self.columns, minlength=len(self)))])
-            return Rows.of(ptr, owners[order], np.diff(ptr), device)
-
-        return _held(self._kept, "flipped", device, make)
-
-
-class KeyIndex(NamedTuple):
-    """The index arrays of key edges as tensors on a device."""
-
-    node_ends: Tensor  # [K, 2] rows of vectors
-    ptr: Tensor
-    members: Tensor
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class KeyEdges:
-    r"""The distinct edges of some local graphs, in which query edges find their best matches.
-
-    Shapes:
-        - **ids** (ascending): :math:`(K,)`, **ends:** :math:`(K, 2)` positions in ``nodes``
-        - **nodes:** :math:`(P,)` rows of vectors; the mean of its two ends is the vector of an edge
-        - **ptr:** :math:`(T + 1,)`, **members:** :math:`(\sum_t |E_t|,)` positions in ``ids``, ascending in a row
-    """
-
-    ids: IntArray
-    ends: Int32Array
-    nodes: IntArray
-    ptr: IntArray
-    members: Int32Array
-    _kept: Kept = field(default_factory=dict, repr=False)
-
-    @classmethod
-    def of(cls, edges: IntArray, local: LocalGraphs) -> KeyEdges:
-        """The edges of some local graphs; ``edges`` are those of the whole graph."""
-        ids = local.union()
-        nodes, ends = np.unique(edges[ids], return_inverse=True)
-        return cls(ids, ends.reshape(-1, 2).astype(np.int32), nodes, local.ptr, local.positions(ids))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -175,42 +92,84 @@ class KeyEdges:
         return np.diff(self.ptr)
 
     @property
-    def node_ends(self) -> IntArray:
-        """Rows of vectors that each edge is the mean of, [K, 2]."""
-        return self.nodes[self.ends]
+    def owners(self) -> IntArray:
+        """The local graph of each entry of ``columns``."""
+        return np.repeat(np.arange(self.num_local), self.sizes)
 
-    def with_own_vectors(self, rows: IntArray) -> KeyEdges:
+    @property
+    def distinct_ends(self) -> tuple[IntArray, Int32Array]:
+        """The distinct ends of all edges, ascending, [P], and where those of each edge stand among them, [Q, 2]."""
+
+        def make() -> tuple[IntArray, Int32Array]:
+            nodes, places = np.unique(self.ends, return_inverse=True)
+            return nodes, places.reshape(-1, 2).astype(np.int32)
+
+        return _held(self._of_edges, "distinct", torch.device("cpu"), make)
+
+    def with_own_vectors(self, rows: IntArray) -> LocalEdges:
         """The same edges, each of which is a row of its own: the one at its place in ``rows``, ascending edge ids."""
-        own = np.arange(len(self.ids))
-        ends, nodes = np.stack([own, own], axis=1).astype(np.int32), np.searchsorted(rows, self.ids)
-        return KeyEdges(self.ids, ends, nodes, self.ptr, self.members)
+        place = np.searchsorted(rows, self.ids)
+        return dataclasses.replace(self, ends=np.stack([place, place], axis=1), _of_edges={})
 
-    def on(self, device: torch.device) -> KeyIndex:
-        """What a backend on another device reads."""
-        arrays = (self.node_ends, self.ptr, self.members)
-        return _held(self._kept, "index", device, lambda: KeyIndex(*(torch.tensor(a, device=device) for a in arrays)))
+    def block(self, low: int, high: int) -> LocalEdges:
+        """The local graphs ``low`` to ``high``, with all edges; what is on a device stays there."""
+        return dataclasses.replace(self, ptr=self.ptr[low : high + 1], _of_rows={})
 
-    def block(self, low: int, high: int) -> KeyEdges:
-        """The local graphs ``low`` to ``high``, with all key edges; what is on a device stays there."""
-        kept = {key: index._replace(ptr=index.ptr[low : high + 1]) for key, index in self._kept.items()}
-        return dataclasses.replace(self, ptr=self.ptr[low : high + 1], _kept=kept)
+    def select(self, positions: IntArray) -> LocalEdges:
+        """The local graphs at some positions, with no other edges than theirs, and nothing on a device."""
+        ptr, columns = csr_rows(self.ptr, self.columns, positions)
+        kept, places = np.unique(columns, return_inverse=True)
+        weights = None if self.weights is None else self.weights[kept]
+        return LocalEdges(self.ids[kept], self.ends[kept], ptr, places.astype(np.int32), weights)
 
-    def select(self, positions: IntArray) -> KeyEdges:
-        """The local graphs at some positions, with no other key edges than theirs, and nothing on a device."""
-        ptr, members = csr_rows(self.ptr, self.members, positions)
-        kept = np.unique(members)
-        place = np.full(len(self.ids), -1, np.int32)
-        place[kept] = np.arange(len(kept), dtype=np.int32)
-        nodes, ends = np.unique(self.ends[kept], return_inverse=True)
-        own_ends = ends.reshape(-1, 2).astype(np.int32)
-        return KeyEdges(self.ids[kept], own_ends, self.nodes[nodes], ptr, place[members])
+    def weighted(self, best: Tensor, low: int = 0) -> Tensor:
+        """Best similarities of the edges from ``low`` on, each times its weight."""
+        if self.weights is None:
+            return best
+        weights = self.weights[low : low + len(best), None]
+        return best * torch.from_numpy(weights).to(best.device, best.dtype)
+
+    def sums(self) -> FloatArray:
+        """What the edges of each node count together, [T]."""
+        if self.weights is None:
+            return self.sizes.astype(np.float32)
+        counts = self.weights[self.columns[self.ptr[0] : self.ptr[-1]]]
+        return np.bincount(self.owners, counts, minlength=self.num_local).astype(np.float32)
+
+    def ends_on(self, device: torch.device) -> Tensor:
+        """The ends on a device, [Q, 2]."""
+        return _held(self._of_edges, "ends", device, lambda: torch.tensor(self.ends, device=device))
+
+    def rows(self, device: torch.device) -> Rows:
+        """The edges of each node, on a device."""
+
+        def make() -> Rows:
+            columns = _held(self._of_edges, "columns", device, lambda: _moved(self.columns, device))
+            return Rows.of(self.ptr, columns, self.sums())
+
+        return _held(self._of_rows, "rows", device, make)
+
+    def flipped(self, device: torch.device) -> Rows:
+        """The nodes of each edge, on a device: what gradients run along."""
+
+        def make() -> Rows:
+            order = np.argsort(self.columns, kind="stable")
+            sizes = np.bincount(self.columns, minlength=len(self))
+            return Rows.of(row_starts(sizes), _moved(self.owners[order], device), sizes.astype(np.float32))
+
+        return _held(self._of_rows, "flipped", device, make)
+
+
+def _moved(columns: IntArray | Int32Array, device: torch.device) -> Tensor:
+    kind = np.int32 if len(columns) < 2**31 else np.int64  # so that `ptr` can have the same type
+    return torch.from_numpy(np.ascontiguousarray(columns, kind)).to(device)
 
 
 class Way(NamedTuple):
     """One direction of a comparison in one part: who asks, and who answers."""
 
-    queries: QueryEdges
-    keys: KeyEdges
+    queries: LocalEdges
+    keys: LocalEdges
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,17 +201,17 @@ class Items:
         return self.local.sizes
 
     @cached_property
-    def queries(self) -> QueryEdges:
-        """Their edges as query edges, whatever part they are of."""
-        return QueryEdges.of(self.edges, self.local, self.weights)
+    def queries(self) -> LocalEdges:
+        """Their edges, whatever part they are of, each of which looks for its best match."""
+        return LocalEdges.of(self.edges, self.local, self.weights)
 
     @cached_property
-    def keys(self) -> KeyEdges:
-        """Their edges as key edges, whatever part they are of; a block shares those of the whole."""
-        if self._whole is not None:
-            whole, low, high = self._whole
-            return whole.keys.block(low, high)
-        return KeyEdges.of(self.edges, self.local)
+    def keys(self) -> LocalEdges:
+        """Their edges, whatever part they are of, among which matches are found; a block shares those of the whole."""
+        if self._whole is None:
+            return self.queries
+        whole, low, high = self._whole
+        return whole.keys.block(low, high)
 
     @cached_property
     def part_names(self) -> tuple[int, ...]:

@@ -216,14 +216,14 @@ def match_edges(h: Tensor, way: Way, measure: MeasureName) -> tuple[Tensor, Tens
     Returns the similarity of the best match and its position among the keys, both [Q, L]; where a local graph has no
     edge, -inf and -1. Of equally similar edges the one with the lowest id wins.
     """
-    ends, num_local = way.keys.node_ends.tolist(), way.keys.num_local
+    ends, num_local = way.keys.ends.tolist(), way.keys.num_local
     best = torch.full((len(way.queries), num_local), -torch.inf, dtype=h.dtype)
     winners = torch.full((len(way.queries), num_local), -1, dtype=torch.int32)
     rows = []
     for q, query in enumerate(way.queries.ends.tolist()):
         row = best[q]
         for t in range(num_local):
-            members = way.keys.members[way.keys.ptr[t] : way.keys.ptr[t + 1]].tolist()
+            members = way.keys.columns[way.keys.ptr[t] : way.keys.ptr[t + 1]].tolist()
             if members:
                 first = members[best_match(h, query, [ends[m] for m in members], measure)]
                 winners[q, t] = first

@@ -28,10 +28,11 @@ from se_gnn.tables.settings import ImportSettings
 from se_gnn.tables.source import Table, such_rows
 from se_gnn.tables.values import DateForm, as_names, date_form, parse_column, read_times
 
+ONE = ""  # name of the only node type, and of the only edge type
+NOTHING = FittedColumns()
 LISTED = 10  # dangling edges that an error shows
 BLOCK = 1 << 16  # names that are made bytes at a time
 TEXT_WORDS = 50  # of a text column of edges: their attributes are kept dense
-DROP = "--set drop_dangling=true leaves these edges out."
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -72,10 +73,12 @@ class EdgeRoles:
     empty_weight: float | None = None  # of an edge without one; None: the median of the table
     dates: DateForm | None = None  # how dates are written; None: as the table looks
     notes: tuple[str, ...] = ()  # what people should know about the roles
+    fitted: FittedColumns = NOTHING  # the encoding of its attributes
 
     @classmethod
-    def of(cls, settings: ImportSettings, given: EdgeTable, table: Table, ids: Mapping[str, Ids]) -> EdgeRoles:
+    def of(cls, settings: ImportSettings, given: EdgeTable, ids: Mapping[str, Ids]) -> EdgeRoles:
         """The settings as far as they are about one table; where each type has one, it has some of the columns."""
+        table: Table = given.table
 
         def own(names: Iterable[str]) -> list[str]:
             return [name for name in names if name in table.columns or not given.type]
@@ -91,7 +94,7 @@ class EdgeRoles:
             table=table,
             ends=ends,
             of_type=given.type,
-            joins=joined_types(given, table, ends, ids),
+            joins=_joined_types(given, ends, ids),
             directed=settings.directed,
             roles=roles,
             until_by=roles.get("time"),
@@ -120,8 +123,8 @@ class EdgeRoles:
         kept: BoolArray = self.times() <= as_seconds(date)
         return kept
 
-    def like(self, template: EdgeValues | None) -> EdgeRoles:
-        """The same with the direction and the columns that the edges of a graph carry.
+    def like(self, template: EdgeValues | None, fitted: FittedColumns) -> EdgeRoles:
+        """The same with the direction and the columns that the edges of a graph carry, and the encoding of these.
 
         What a block of rows does not show is found in the whole table: the median weight, and the form of dates.
         """
@@ -142,7 +145,7 @@ class EdgeRoles:
             undated = int((whole.times() == NO_TIME).sum()) if "time" in roles else 0
             if undated:
                 notes.append(f"{undated:,} edges of {self.table.name} have no date: they are taken as always there")
-        return dataclasses.replace(whole, notes=tuple(notes))
+        return dataclasses.replace(whole, notes=tuple(notes), fitted=fitted)
 
     def blocks(self, rows: int | None) -> Iterator[EdgeRoles]:
         """Some rows at a time; None: all at once."""
@@ -298,22 +301,7 @@ class Ids:
 _WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"  # each number is written in one way
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EdgeRows:
-    """Rows of an edge table that become edges, as positions of nodes, and how many do not."""
-
-    pairs: IntArray  # [E, 2]
-    rows: IntArray  # [E], of the edge table
-    given: int
-    dangling: int = 0  # left out
-    later: int = 0  # left out: after the last date
-
-    def take(self, kept: Any) -> EdgeRows:
-        """Some of the rows."""
-        return dataclasses.replace(self, pairs=self.pairs[kept], rows=self.rows[kept])
-
-
-def joined_types(given: EdgeTable, table: Table, ends: Sequence[str], ids: Mapping[str, Ids]) -> tuple[str, str]:
+def _joined_types(given: EdgeTable, ends: Sequence[str], ids: Mapping[str, Ids]) -> tuple[str, str]:
     """The node types that an edge table joins: as declared, or those that have the most of its ids."""
     if len(ids) == 1:
         only = next(iter(ids))
@@ -326,11 +314,12 @@ def joined_types(given: EdgeTable, table: Table, ends: Sequence[str], ids: Mappi
                 f"types are {', '.join(ids)}"
             )
         return given.joins
-    source, target = (_type_of(given, table, end, ids) for end in ends)
+    source, target = (_type_of(given, end, ids) for end in ends)
     return source, target
 
 
-def _type_of(given: EdgeTable, table: Table, end: str, ids: Mapping[str, Ids]) -> str:
+def _type_of(given: EdgeTable, end: str, ids: Mapping[str, Ids]) -> str:
+    table: Table = given.table
     names = as_names(table, end, missing=())
     found = {name: int((known.positions(names) >= 0).sum()) for name, known in ids.items()}
     most = max(found.values())
@@ -348,10 +337,11 @@ def _type_of(given: EdgeTable, table: Table, end: str, ids: Mapping[str, Ids]) -
     return best[0]
 
 
-def find_ends(
-    one: EdgeRoles, ids: Mapping[str, Ids], *, nodes: str, drop_dangling: bool = False, hint: str = DROP
-) -> EdgeRows:
-    """The nodes that the ends of each edge name; ``nodes`` is what errors call the tables that have them.
+def find_ends(one: EdgeRoles, ids: Mapping[str, Ids], *, nodes: str, hint: str | None) -> tuple[IntArray, IntArray]:
+    """The nodes that the ends of edges name, [E, 2], and the rows of these edges, [E].
+
+    Rows that refer to unknown nodes are an error, which calls the tables that have the nodes ``nodes`` and ends with a
+    ``hint``; without one they are left out.
 
     Each end is looked up among the nodes of its type: ids of two types may be the same. An end that is a node of
     another type is an error, because edges between those types were not declared.
@@ -360,9 +350,9 @@ def find_ends(
     pairs = np.stack([ids[own].positions(column) for own, column in zip(one.joins, names)], axis=1)
     known = (pairs >= 0).all(axis=1)
     if not known.all():
-        _check_lost(one, names, pairs, ids, nodes, None if drop_dangling else hint)
+        _check_lost(one, names, pairs, ids, nodes, hint)
     found = [ids[own].in_graph(place) for own, place in zip(one.joins, pairs[known].T)]
-    return EdgeRows(np.stack(found, axis=1), np.flatnonzero(known), len(pairs), int((~known).sum()))
+    return np.stack(found, axis=1), np.flatnonzero(known)
 
 
 def _check_lost(

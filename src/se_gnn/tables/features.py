@@ -1,7 +1,6 @@
 """Columns as features: fitted on all rows of a table, without a look at the labels, and applied to later tables.
 
-Where no column says anything about a node, the edges around it do: how many there are, and in how many triangles.
-Shapes: N rows, F features, E edges.
+Shapes: N rows, F features.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ import scipy.sparse as sp
 
 from se_gnn.errors import InputError
 from se_gnn.graph import RawTable
-from se_gnn.graph.arrays import Features, Float64Array, FloatArray, IntArray, dense
+from se_gnn.graph.arrays import Features, Float64Array, IntArray, dense
 from se_gnn.graph.columns import (
     NO_TEXT,
     BooleanColumn,
@@ -31,13 +30,11 @@ from se_gnn.graph.columns import (
     Column,
     DateColumn,
     NumberColumn,
-    StructureColumn,
     TextColumn,
 )
 from se_gnn.graph.rows import Texts
 from se_gnn.tables.settings import ColumnSummary
 from se_gnn.tables.source import Table
-from se_gnn.tables.structure import DECIMALS, structure_numbers
 from se_gnn.tables.values import Parsed, check_kinds, is_key, parse_column
 
 MOST_CATEGORIES = 50
@@ -148,40 +145,6 @@ def _parse_known(table: Table, column: Column) -> Parsed:
     return parse_column(table, column.name, kind=column.kind, pattern=pattern, decimal=known)
 
 
-def fit_structure(name: str, num_nodes: int, edges: IntArray) -> FittedColumns:
-    """Columns for the edges around each node, where no column of the table ``name`` says anything about it."""
-    columns: list[Column] = []
-    for what, numbers in structure_numbers(edges, num_nodes).items():
-        if numbers.min() < numbers.max():
-            column = StructureColumn(
-                name=what, first=len(columns), size=1, offset=0.0, scale=1.0, log_unit=1.0, decimals=DECIMALS[what]
-            )
-            columns.append(dataclasses.replace(column, **_standardization(column.encode(numbers))))
-    if not columns:
-        raise InputError(
-            f"{name} has no column that says something about a node, and all nodes have the same number of edges "
-            "and triangles: there is nothing to tell them apart by"
-        )
-    message = (
-        f"{name} has no column that says something about a node; features are taken from the edges around it: "
-        + ", ".join(column.name for column in columns)
-    )
-    return dataclasses.replace(structure_columns(columns), warnings=(message,))
-
-
-def structure_columns(columns: Sequence[Column]) -> FittedColumns:
-    """Columns for the edges around each node, fitted before."""
-    summaries = tuple(ColumnSummary(name=column.name, kind=column.kind, num_features=1) for column in columns)
-    return FittedColumns(tuple(columns), summaries)
-
-
-def encode_structure(columns: Sequence[Column], num_nodes: int, edges: IntArray) -> FloatArray:
-    """Features from the edges around each node, as they were fitted before."""
-    numbers = structure_numbers(edges, num_nodes)
-    blocks = [column.encode(numbers[column.name]) for column in columns if isinstance(column, StructureColumn)]
-    return np.stack([block.astype(np.float32) for block in blocks], axis=1)
-
-
 def number_leaks(columns: Sequence[Column], features: Features, values: Float64Array) -> list[str]:
     """Columns that are the number to predict in another form, by the features and values of training rows."""
     if not isinstance(features, np.ndarray) or len(values) < FEWEST_ROWS:
@@ -225,14 +188,15 @@ def fit_column(name: str, parsed: Parsed, first: int, *, text_words: int, keep: 
     if parsed.kind == "boolean":
         return BooleanColumn(**place, fill=float(values.mean()))
     if parsed.kind == "date":
-        return DateColumn(**place, **_standardization(values))
+        return DateColumn(**place, **standardization(values))
     heavy = np.abs(values - values.mean()).max() > HEAVY_TAIL * values.std() > 0
     log_unit = max(SMALLEST, float(np.median(np.abs(values[values != 0])))) if heavy else None
     column = NumberColumn(**place, offset=0.0, scale=1.0, log_unit=log_unit)
-    return dataclasses.replace(column, **_standardization(column.encode(values)))
+    return dataclasses.replace(column, **standardization(column.encode(values)))
 
 
-def _standardization(values: npt.NDArray[np.float64]) -> dict[str, Any]:
+def standardization(values: npt.NDArray[np.float64]) -> dict[str, Any]:
+    """The offset and the scale that bring values to mean 0 and variance 1."""
     offset, spread = float(values.mean()), float(values.std())
     return {"offset": offset, "scale": spread if spread > max(SMALLEST, 1e-12 * abs(offset)) else 1.0}
 

@@ -16,7 +16,7 @@ from se_gnn.errors import InputError
 from se_gnn.files import SMALL, commit_files, parse_json, read_current, writing_to
 from se_gnn.graph import Graph
 from se_gnn.graph.storage import ARRAY_FILES, graph_files, load_graph
-from se_gnn.tables.given import ONE
+from se_gnn.tables.edges import ONE
 from se_gnn.tables.settings import ABOUT, ColumnSummary, ImportSettings, Summary
 
 TABLE_FILES = ("nodes.parquet", "edges.parquet", "nodes.[0-9]*.parquet", "edges.[0-9]*.parquet")

@@ -10,40 +10,36 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import psutil
-import scipy.sparse as sp
+import pyarrow as pa
 
 from se_gnn.errors import InputError, did_you_mean
 from se_gnn.files import commit_files, locked, remove_tree, visible_names, writing_to
-from se_gnn.graph import Edges, EdgeValues, Graph, Nodes
-from se_gnn.graph.arrays import Features, IntArray, as_features, dense
+from se_gnn.graph import UNKNOWN, Classes, Edges, Graph, Nodes, RawTable
+from se_gnn.graph.arrays import IntArray, as_features, dense
 from se_gnn.graph.columns import Column
-from se_gnn.graph.rows import Rows, as_rows, features_like
+from se_gnn.graph.edge_values import NO_TIME
+from se_gnn.graph.rows import Rows, as_rows
+from se_gnn.graph.split import Split, split_by_time, split_stratified
 from se_gnn.graph.storage import ARRAY_FILES, HEADER, graph_files, is_graph_file, read_graph
-from se_gnn.graph.streaming import EdgeBlock, GraphWriter
-from se_gnn.tables.edges import EdgeRows, EdgeTable, edge_tables
-from se_gnn.tables.features import (
-    FittedColumns,
-    arrow_texts,
-    encode_structure,
-    fit_structure,
-    row_digests,
-    structure_columns,
-)
-from se_gnn.tables.given import ONE, GivenTables
+from se_gnn.graph.streaming import GraphWriter
+from se_gnn.graph.target import Target
+from se_gnn.tables.edges import ONE, EdgeTable, edge_tables
+from se_gnn.tables.features import arrow_texts
+from se_gnn.tables.given import GivenTables, read_given
 from se_gnn.tables.imported import TABLE_FILES, Imported
-from se_gnn.tables.node_types import dense_if_filled, joined_columns, mean_length, type_mark, typed_rows
-from se_gnn.tables.settings import ImportSettings, Summary, is_import_file
-from se_gnn.tables.source import FIXED_BYTES, memory_of
+from se_gnn.tables.node_types import own_columns
+from se_gnn.tables.nodes import read_labels, read_numbers, read_split
+from se_gnn.tables.settings import FIRST_EDGE, ImportSettings, Summary, is_import_file
+from se_gnn.tables.source import FIXED_BYTES, Table, check_memory, memory_of
 from se_gnn.tables.summarize import summarize
+from se_gnn.tables.values import read_times
 
 MAX_MEMORY = "SE_GNN_MAX_MEMORY"
 WORK = ".importing"  # folder for what is not a graph yet
@@ -89,7 +85,7 @@ def read_tables(
     if needed <= budget:
         if settings.feature_type != "float32":
             raise InputError("feature_type is for tables that do not fit into memory: these do, leave it out")
-        imported = _Import.read(sources, tables, settings, like).in_memory()
+        imported = _read(sources, tables, settings, like).in_memory()
         _check_strict(imported.summary, strict)
         if out is not None:
             imported.save(out)
@@ -100,8 +96,30 @@ def read_tables(
             "folder for the graph (out), to which they are streamed, or raise SE_GNN_MAX_MEMORY"
         )
     with _work_folder(Path(out)) as work:
-        found = _Import.read(sources, tables, settings, like, work=work, budget=budget)
-        return found.streamed(Path(out), work, strict=strict)
+        found = _read(sources, tables, settings, like, work=work, budget=budget)
+        return found.streamed(budget, Path(out), work, strict=strict)
+
+
+def _read(
+    nodes: Mapping[str, Any],
+    edges: Sequence[EdgeTable],
+    settings: ImportSettings,
+    like: Graph | None,
+    *,
+    work: Path | None = None,
+    budget: int | None = None,
+) -> Import:
+    """All tables, checked; ``work`` is a folder for those that do not fit into memory."""
+    if like is not None:
+        _check_like(like, list(nodes), [one.type for one in edges])
+        _check_as_before(like, settings)
+    of_nodes, of_edges = read_given(nodes, edges, settings, work=work)
+    _check_columns(of_nodes, settings)
+    if edges[0].type != ONE:
+        _check_edge_columns([one.table for one in of_edges], settings)
+    if budget is not None:
+        check_memory([*of_nodes.values(), *(one.table for one in of_edges)], budget)
+    return Import(of_nodes, of_edges, settings, like, budget=budget)
 
 
 def _budget(max_memory: int | str | None) -> int:
@@ -172,120 +190,233 @@ def _check_strict(summary: Summary, strict: bool) -> None:
         raise InputError(f"strict: {len(summary.warnings)} warnings, nothing is written:{listed}")
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class _Import(GivenTables):
-    """Tables on their way to a graph, in memory or not."""
+class Import(GivenTables):
+    """Tables on their way to a graph, in memory or not; the table of one node type has a label."""
+
+    def __init__(
+        self,
+        nodes: Mapping[str, Table],
+        edges: Sequence[EdgeTable],
+        settings: ImportSettings,
+        like: Graph | None,
+        *,
+        budget: int | None = None,
+    ) -> None:
+        super().__init__(nodes, edges, settings, like, budget=budget)
+        self.labeled = next(one for one in self.nodes if one.labeled)
+        table = self.labeled.table
+        self.known: Target  # of the nodes in that table
+        if settings.target_number is not None:
+            self.known, notes = read_numbers(table, settings.target_number, settings.unit)
+        else:
+            classes = None if like is None else like.class_names
+            self.known, notes = read_labels(table, settings.label, classes, merge=settings.merge_classes)
+        of_nodes = [note for one in self.nodes for note in (*_notes(one.table, settings), *one.notes)]
+        self.notes = [*of_nodes, *(note for one in self.edges for note in _notes(one.table, settings)), *notes]
+
+    @property
+    def places(self) -> slice:
+        """Where the nodes that may have a label are in the graph."""
+        before = sum(map(len, self.nodes[: self.nodes.index(self.labeled)]))
+        return slice(before, before + len(self.labeled))
 
     def in_memory(self) -> Imported:
         """The graph of tables that fit into memory."""
-        blocks = list(self.edge_blocks())
-        found = [rows for _, rows in blocks]
-        pairs, values = np.concatenate([rows.pairs for rows in found]), None
-        if self.carried is not None:
-            read = [one.read(self.carried, rows.rows, self.cells) for one, rows in blocks]
-            values = functools.reduce(EdgeValues.joined, filter(None, read))
-        of_nodes = self.of_nodes if self._has_attributes else [self._structure(pairs)]
-        features = as_rows(as_features(self._features(of_nodes, pairs)))
-        graph = self._graph(features, Edges.build(pairs, self.num_nodes, values), self._columns(of_nodes))
-        nodes, edges = (
-            {one.type: one.table.data for one in self.nodes},
-            {one.of_type: one.table.data for one in self.edges},
-        )
-        return Imported(graph, summarize(self, graph, of_nodes, found), self.settings, nodes, edges)
+        pairs, values = self.all_edges()
+        features = as_rows(as_features(self.features(pairs)))
+        graph = self._graph(features, Edges.build(pairs, self.num_nodes, values), raw=self.raw())
+        nodes = {one.type: one.table.data for one in self.nodes}
+        edges = {one.of_type: one.table.data for one in self.edges}
+        return Imported(graph, summarize(self, graph), self.settings, nodes, edges)
 
-    def streamed(self, out: Path, work: Path, *, strict: bool) -> Imported:
+    def streamed(self, budget: int, out: Path, work: Path, *, strict: bool) -> Imported:
         """The graph of tables that do not fit into memory, written to a folder some rows at a time."""
-        assert self.budget is not None
-        if not self._has_attributes:
+        if not self.has_attributes:
             remedy = "add a column, or raise" if self.like is None else "raise"
             raise InputError(
                 f"{self.nodes[0].table.name} has no column that says something about a node; features from the edges "
                 f"around it need the tables in memory: {remedy} SE_GNN_MAX_MEMORY"
             )
-        writer, columns = GraphWriter(work), self._columns(self.of_nodes)
-        width = sum(column.size for column in columns)
+        writer, width = GraphWriter(work), sum(column.size for column in self.columns)
         if self.several:
-            features = writer.sparse_features(self._typed_features(), width)
+            features = writer.sparse_features(self.typed_features(), width)
         else:
-            blocks = map(dense, self.nodes[0].encode(columns, self.budget))
-            features = writer.features(blocks, width, self.settings.feature_type)
-        found: list[EdgeRows] = []
+            features = writer.features(map(dense, self.nodes[0].encode(budget)), width, self.settings.feature_type)
+        left = budget - FIXED_BYTES * self.num_nodes // 2
         carried = None if self.carried is None else dataclasses.replace(self.carried, raw=None)
-
-        def written() -> Iterator[EdgeBlock]:
-            for one, rows in self.edge_blocks():
-                found.append(rows.take(slice(0)))
-                digests = None if carried is None else row_digests(one.table, self.cells, rows.rows)
-                yield EdgeBlock(rows.pairs, one.read(carried, rows.rows, ()), digests)
-
-        edges = writer.edges(written(), self.num_nodes, self.budget - FIXED_BYTES * self.num_nodes // 2, carried)
-        if not edges.merged.given:
-            lost, later = (sum(getattr(one, why) for one in found) for why in ("dangling", "later"))
-            raise InputError(
-                f"no row becomes an edge: {lost:,} refer to unknown nodes, {later:,} are after the last date"
-            )
-        graph = self._graph(features, edges, columns)
-        imported = Imported(graph, summarize(self, graph, self.of_nodes, found), self.settings, {}, {})
+        graph = self._graph(features, writer.edges(self.edge_blocks(), self.num_nodes, left, carried), raw=None)
+        imported = Imported(graph, summarize(self, graph), self.settings, {}, {})
         _check_strict(imported.summary, strict)
         files = graph_files(graph, written=writer.written)
         commit_files(out, {**files, **imported.record()}, remove=(ARRAY_FILES, *TABLE_FILES))
         return dataclasses.replace(imported, graph=read_graph(out, cast(bytes, files[HEADER]), just_written=True))
 
-    def _graph(self, features: Rows, edges: Edges, columns: tuple[Column, ...]) -> Graph:
+    def _graph(self, features: Rows, edges: Edges, *, raw: RawTable | None) -> Graph:
         """The graph of features and edges, in memory or mapped; cells are kept in memory only."""
-        in_memory, caption = self.budget is None, self.settings.caption
+        columns = self.columns
         nodes = Nodes(
             features=features,
             names=arrow_texts(self.names()),
             feature_names=tuple(name for column in columns for name in column.feature_names),
             columns=columns,
-            captions=caption and arrow_texts(one.captions(caption) for one in self.nodes),
-            raw=self.raw() if in_memory else None,
+            captions=self.settings.caption and arrow_texts(one.captions() for one in self.nodes),
+            raw=raw,
             types=self.node_types(),
-            type_names=self.type_names,
+            type_names=tuple(one.type for one in self.nodes) if self.several else (),
             roles=tuple(self.settings.roles.items()),
-            verified=not in_memory,
+            verified=self.budget is not None,
         )
-        return Graph(nodes=nodes, edges=edges, target=self.target(), split=self.split(), name=self.name)
+        unknown = self.known.take(np.empty(0, np.int64)).followed_by_unknown(self.num_nodes)
+        array = unknown.array.copy()
+        array[self.places] = self.known.array
+        target = dataclasses.replace(unknown.with_array(array), node_type=self.labeled.type or None)
+        name = self.settings.name or Path(self.labeled.table.name).stem
+        return Graph(nodes=nodes, edges=edges, target=target, split=self.split(), name=name)
 
-    @property
-    def _has_attributes(self) -> bool:
-        """Whether a column says something about a node, or its type does."""
-        return self.several or bool(self.of_nodes[0].columns)
+    def split(self) -> Split:
+        """The split that a column gives, or the one of the graph before, by the names of the nodes; else it is drawn.
 
-    def _structure(self, pairs: IntArray) -> FittedColumns:
-        """Columns for the edges, where no column of the only node table says anything."""
-        name, own, like = self.nodes[0].table.name, self.of_nodes[0], self.like
-        found = fit_structure(name, self.num_nodes, pairs) if like is None else structure_columns(like.columns or ())
-        summaries, warnings = (*own.summaries, *found.summaries), (*own.warnings, *found.warnings)
-        return FittedColumns(found.columns, summaries, warnings)
-
-    def _columns(self, of_nodes: Sequence[FittedColumns]) -> tuple[Column, ...]:
-        """The columns of all types."""
-        if self.several:
-            return joined_columns({one.type: own.columns for one, own in zip(self.nodes, of_nodes)}, marked=True)
-        return of_nodes[0].columns
-
-    def _features(self, of_nodes: Sequence[FittedColumns], pairs: IntArray) -> Features:
-        """The features of all nodes, in memory; ``pairs`` are the edges."""
-        if not self._has_attributes:
-            return encode_structure(of_nodes[0].columns, self.num_nodes, pairs)
-        if not self.several:
-            return next(self.nodes[0].encode(of_nodes[0].columns, None))
-        blocks = list(self._typed_features())
-        if self.like is None:
-            return dense_if_filled(blocks)
-        whole: Features = features_like(self.like.nodes.features, sp.vstack(blocks)).whole()
-        return whole
-
-    def _typed_features(self) -> Iterator[sp.csr_array]:
-        """The features of nodes of several types, some rows at a time, each in its place among those of all types."""
-        firsts = np.cumsum([0, *(1 + own.size for own in self.of_nodes)]).tolist()
-        for one, first, own in zip(self.nodes, firsts, self.of_nodes):
-            held = list(one.encode(own.columns, None)) if self.budget is None else None
-            if self.like is None:
-                mark = mean_length(held or one.encode(own.columns, self.budget))
+        Nodes labeled since then form the test set. If no training node of it is present, all labeled nodes vote.
+        """
+        given, like, own = self.settings, self.like, self.labeled
+        labels = self.known.labels if isinstance(self.known, Classes) else np.where(self.known.known, 0, UNKNOWN)
+        most = None if given.target_number is not None else given.max_train  # no class can outvote another
+        shares: dict[str, Any] = {"train": given.train_share, "validation": given.val_share, "most": most}
+        if given.split is not None:
+            parts = read_split(own.table, given.split, labels)
+        elif like is None and given.split_by_time is not None:
+            parts = split_by_time(labels, self._node_times(), **shares, unknown=NO_TIME)
+        elif like is None:
+            parts = split_stratified(labels, **shares, generator=np.random.default_rng(given.seed))
+        else:
+            known = np.flatnonzero(labels != UNKNOWN)
+            parts = Split(train=self._known_before("train", known), validation=self._known_before("validation", known))
+            if not len(parts.train):
+                parts = Split(train=known)
             else:
-                mark, _ = type_mark(self.like, one.type)
-            for block in held or one.encode(own.columns, self.budget):
-                yield typed_rows(block, mark, first, firsts[-1])
+                held = self._known_before("calibration", known)
+                rest = np.setdiff1d(known, np.concatenate([parts.train, parts.validation, held]))
+                parts = Split(parts.train, parts.validation, rest)
+        if like is not None and len(like.calibration):
+            others = np.concatenate([parts.train, parts.validation, parts.test])
+            free = np.setdiff1d(np.flatnonzero(labels != UNKNOWN), others)
+            parts = dataclasses.replace(parts, calibration=self._known_before("calibration", free))
+        return Split(**{part: ids + self.places.start for part, ids in parts.items()})
+
+    def _known_before(self, part: str, nodes: IntArray) -> IntArray:
+        """Those of some nodes that are in a part of the split of the graph before, by their names."""
+        assert self.like is not None
+        then = {self.like.node_names[node] for node in getattr(self.like, part).tolist()}
+        names = self.names()[self.nodes.index(self.labeled)].take(pa.array(nodes)).to_pylist()
+        return np.array([node for node, name in zip(nodes.tolist(), names) if name in then], dtype=np.int64)
+
+    def _node_times(self) -> IntArray:
+        """When each node came to be: by a column of its table, or by its first edge; `NO_TIME`: unknown."""
+        column, own = self.settings.split_by_time, self.labeled
+        assert column is not None
+        if column in own.table.columns:
+            return read_times(own.table, column)
+        if column != FIRST_EDGE:
+            own.table.check_has(column)
+        if self.settings.edge_time is None:
+            raise InputError(f"split_by_time {FIRST_EDGE!r} needs edge_time, the column of the edge table with dates")
+        never = np.iinfo(np.int64).max
+        first = np.full(self.num_nodes, never)
+        for block in self.edge_blocks():
+            times = block.values.time if block.values is not None else None
+            assert times is not None, "edge_time is given"
+            dated = times != NO_TIME
+            np.minimum.at(first, block.pairs[dated], times[dated, None])
+        return np.where(first == never, NO_TIME, first)[self.places]
+
+
+def _notes(table: Table, settings: ImportSettings) -> list[str]:
+    """What people should know about how a table was read."""
+    if settings.decimal is not None or not table.commas:
+        return list(table.notes)
+    some = len(table.commas) < len(table.columns)
+    which = f"numbers in {', '.join(map(repr, sorted(table.commas)))}" if some else "numbers"
+    return [
+        *table.notes,
+        f"{table.name}: {which} are read with a decimal comma, as 3,5; if that is wrong, use --set decimal=.",
+    ]
+
+
+def _check_columns(tables: Mapping[str, Table], settings: ImportSettings) -> None:
+    """Refuse columns that no node table has, and a label column that is not in one of them."""
+    if ONE in tables:
+        named = (*settings.taken(), *settings.ignore, *settings.keep, settings.caption)
+        tables[ONE].check_has(*named)
+        return
+    holding = [name for name, table in tables.items() if settings.label in table.columns]
+    if not holding:
+        raise InputError(
+            f"no node table has the label column {settings.label!r}: "
+            + "; ".join(f"{name} has {', '.join(map(repr, table.columns))}" for name, table in tables.items())
+        )
+    if len(holding) > 1:
+        raise InputError(
+            f"the label column {settings.label!r} is in the tables of {' and '.join(holding)}, but one type is labeled"
+            ": rename the others"
+        )
+    tables[holding[0]].check_has(settings.split)
+    for name in (settings.caption, *settings.ignore, *settings.keep, *settings.kinds):
+        if name is not None and not any(name in table.columns for table in tables.values()):
+            raise InputError(f"no node table has a column {name!r}: {', '.join(one.name for one in tables.values())}")
+
+
+def _check_edge_columns(tables: Sequence[Table], settings: ImportSettings) -> None:
+    wanted = [settings.edge_weight, settings.edge_time, *settings.edge_ignore, *settings.edge_kinds]
+    for name in (name for name in wanted if name is not None):
+        if not any(name in table.columns for table in tables):
+            raise InputError(f"no edge table has a column {name!r}: {', '.join(table.name for table in tables)}")
+
+
+def _check_as_before(like: Graph, settings: ImportSettings) -> None:
+    """Refuse settings that contradict the graph that was imported before: it decides how new tables are read."""
+    values = like.edge_values
+    parts = dict(() if values is None else values.names)
+    of_nodes = _kinds(like.columns or (), like.node_type_names)
+    of_edges = _kinds((values and values.columns) or (), () if values is None else values.type_names)
+
+    def contradictions() -> Iterator[str]:
+        if settings.directed and (values is None or values.direction is None):
+            yield "directed"
+        for part in ("weight", "type", "time"):
+            name = getattr(settings, f"edge_{part}")
+            if name not in (None, parts.get(part)) and not (part == "time" and settings.until is not None):
+                yield f"edge column {name!r} as {part}"
+        for what, kinds, ignored, used in (
+            ("column", settings.kinds, settings.ignore, of_nodes),
+            ("edge column", settings.edge_kinds, settings.edge_ignore, of_edges),
+        ):
+            yield from (f"{what} {name!r} as {kind}" for name, kind in kinds.items() if (name, kind) not in used)
+            yield from (f"{what} {name!r} as ignore" for name in ignored if name in dict(used))
+        yield from (f"column {name!r} as keep" for name in settings.keep if name not in dict(of_nodes))
+
+    found = next(contradictions(), None)
+    if found is not None:
+        raise InputError(f"{found} contradicts {like.name}, whose encoding the new tables get: leave it out")
+
+
+def _kinds(columns: Sequence[Column], types: Sequence[str]) -> set[tuple[str, str]]:
+    """Names in the tables and kinds of all columns that are encoded."""
+    own = [column for one in types for column in own_columns(columns, one)]
+    return {(column.name, column.kind) for column in (*columns, *own)}
+
+
+def _check_like(like: Graph | None, types: Sequence[str], edge_types: Sequence[str]) -> None:
+    """Tables for a graph that was imported before are of the same types."""
+    if like is None:
+        return
+    if like.columns is None:
+        raise InputError(f"{like.name} was not imported from tables: it has no encoding to apply")
+    if like.node_type_names != (() if list(types) == [ONE] else tuple(types)):
+        known = ", ".join(f"{name}=FILE" for name in like.node_type_names) or "one table without a type"
+        raise InputError(f"nodes: {like.name} has other node types; give its tables in its order: {known}")
+    values = like.edge_values
+    if list(edge_types) != [ONE] and values is not None:
+        unknown = next((name for name in edge_types if name not in values.type_names), None)
+        if unknown is not None:
+            listed = ", ".join(map(repr, values.type_names))
+            raise InputError(f"edges {unknown!r}: the edges of {like.name} are of the types {listed}")

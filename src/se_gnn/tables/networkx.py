@@ -256,8 +256,8 @@ def _read_values(
     roles = {"weight": edge_weight, "type": edge_type, "time": edge_time}
     given = {part: name for part, name in roles.items() if name is not None}
     one = EdgeRoles(table=table, ends=(SOURCE, TARGET), directed=directed, roles=given)
-    template, _ = fit_edges([one], None)
-    return one.like(template).read(template, np.arange(len(table)), one.shown)
+    template, (fitted,) = fit_edges([one], None)
+    return one.like(template, fitted).read(template, np.arange(len(table)), one.shown)
 
 
 def _labels(values: list[Any], names: Any) -> tuple[IntArray, tuple[str, ...]]:

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import functools
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import scipy.sparse as sp
 
 from se_gnn.errors import InputError, did_you_mean
-from se_gnn.graph import EdgeValues, Graph, RawTable
-from se_gnn.graph.arrays import Features, IntArray
-from se_gnn.graph.columns import StructureColumn, type_prefix
+from se_gnn.graph import Graph
+from se_gnn.graph.columns import type_prefix
 from se_gnn.graph.extend import NewNodes
-from se_gnn.graph.rows import features_like
-from se_gnn.tables.edges import EdgeRoles, Ids, edge_tables, find_ends, joined_types
-from se_gnn.tables.features import encode_structure, raw_table
-from se_gnn.tables.given import NodeRows
-from se_gnn.tables.node_types import own_columns, type_mark, typed_rows
-from se_gnn.tables.nodes import read_ids
-from se_gnn.tables.source import Table, read_table
-
-NO_EDGES = np.empty((0, 2), np.int64)
-TOLD = "New edges join known nodes and the rows of the new table."
+from se_gnn.tables.edges import ONE, edge_tables
+from se_gnn.tables.given import GivenTables, read_given
+from se_gnn.tables.node_types import own_columns
+from se_gnn.tables.settings import ImportSettings
+from se_gnn.tables.source import Table
 
 
 def read_new_nodes(
@@ -66,113 +57,98 @@ def read_new_nodes(
             f"{graph.name} was not imported from tables, so that rows of a table cannot be encoded: give the features "
             "of new nodes as an array, SEGNNClassifier.extend(features, edges) in Python"
         )
-    given = dict(nodes) if isinstance(nodes, Mapping) else {"": nodes}
-    _check_types(graph, "nodes", list(given), graph.node_type_names or ("",))
-    how: dict[str, Any] = {"separator": separator, "encoding": encoding, "decimal": decimal, "missing": missing}
-    tables = {
-        name: _new_rows(graph, name, read_table(one, what=f"new nodes {name}".strip(), **how), id, caption, ignore)
-        for name, one in given.items()
-    }
-    rows, roles = list(tables.values()), dict(graph.nodes.roles)
-    names = [name for one in rows for name in _names(graph, one)]
-    pairs, values = NO_EDGES, None
-    if edges is not None:
-        pairs, values = _edges(graph, edges, tables, {"source": source, "target": target}, how)
-    notes = [note for one in rows for note in one.notes]
-    known = None
-    if isinstance(graph.columns[0], StructureColumn):
-        whole = np.concatenate([graph.edges.ends, pairs])
-        features = encode_structure(graph.columns, graph.num_nodes + len(names), whole)
-        known, new = features[: graph.num_nodes], features[graph.num_nodes :]
-    else:
-        blocks: list[Features] = []
-        for one in rows:
-            found = one.like(graph)
-            blocks += one.encode(found.columns, None)
-            if one.type:
-                blocks[-1] = typed_rows(blocks[-1], *type_mark(graph, one.type), graph.num_features)
-            notes += found.warnings
-            notes += [
-                f"column {c.name!r}: {c.note}" for c in found.summaries if "categor" in c.note or "(other)" in c.note
-            ]
-        new = blocks[0]
-        if graph.node_type_names:
-            new = features_like(graph.nodes.features, sp.vstack(blocks)).whole()
-    captions = [text for one in rows for text in one.captions(caption or roles.get("caption")).to_pylist()]
-    node_types, raw = None, None
-    if graph.node_type_names:
-        numbers = [graph.node_type_names.index(one.type) for one in rows]
-        node_types = np.repeat(numbers, [len(one.ids) for one in rows]).astype(np.int32)
-    if graph.raw is not None:
-        cells = [raw_table(one.table, graph.raw.columns, prefix=type_prefix(one.type)) for one in rows]
-        raw = functools.reduce(RawTable.joined, cells)
+    sources = dict(nodes) if isinstance(nodes, Mapping) else {ONE: nodes}
+    given, values, roles = [] if edges is None else edge_tables(edges), graph.edge_values, dict(graph.nodes.roles)
+    by_table = values is not None and values.type is not None and "type" not in dict(values.names)
+    edge_types = values.type_names if values is not None and by_table else (ONE,)
+    _check_types(graph, "nodes", list(sources), graph.node_type_names or (ONE,))
+    _check_types(graph, "edges", [one.type for one in given], edge_types)
+
+    def called(role: str, column: str | None, types: Sequence[str]) -> dict[str, str]:
+        """The column of each type that has a role: as named, as in the import, or called as the role is."""
+        return {name: column or roles.get(f"{role} of {name}") or roles.get(role, role) for name in types}
+
+    ids = called("id", id, list(sources))
+    settings = ImportSettings(
+        id=ids.get(ONE, ids),
+        label=roles.get("label", "(label)"),
+        split=roles.get("split"),
+        source=called("source", source, edge_types),
+        target=called("target", target, edge_types),
+        caption=caption or roles.get("caption"),
+        ignore=ignore,
+        decimal=decimal,
+        missing=missing,
+        separator=separator,
+        encoding=encoding,
+    )
+    tables, of_edges = read_given(sources, given, settings, new="new ")
+    for name, table in tables.items():
+        table.check_has(ids[name], caption, *ignore)
+        _check_columns(graph, name, table, settings)
+    found = GivenTables(tables, of_edges, settings, graph, joins=True)
+    names: list[str] = [name for own in found.names() for name in own.to_pylist()]
+    known = graph.nodes.known(names)
+    if known:
+        _refuse_known(found, known[0], names.index(known[0]))
+    pairs, carried = found.all_edges()
+    features = found.features(np.concatenate([graph.edges.ends, pairs]) if not found.has_attributes else pairs)
+    captions = [text for one in found.nodes for text in one.captions().to_pylist()]
     return NewNodes(
         names=tuple(names),
-        features=new,
+        features=features[-len(names) :],
         pairs=pairs,
-        edge_values=values,
-        known_features=known,
+        edge_values=carried,
+        known_features=None if found.has_attributes else features[: -len(names)],
         captions=tuple(captions) if any(captions) else None,
-        raw=raw,
-        node_types=node_types,
-        notes=tuple(notes),
+        raw=found.raw(),
+        node_types=found.node_types(),
+        notes=tuple(_notes(found)),
     )
 
 
-def _new_rows(
-    graph: Graph, type_name: str, table: Table, id: str | None, caption: str | None, ignore: Sequence[str]
-) -> NodeRows:
-    """The new nodes of one type, whose table has the columns of the graph's."""
-    roles = dict(graph.nodes.roles)
-    id = id or roles.get(f"id of {type_name}") or roles.get("id", "id")
-    table.check_has(id, caption, *ignore)
-    shown, prefix = [column.name for column in own_columns(graph.columns or (), type_name)], type_prefix(type_name)
-    if graph.raw is not None:
-        shown = [name.removeprefix(prefix) for name in graph.raw.columns if name.startswith(prefix)]
-    unread = [name for name in (roles.get("label"), roles.get("split")) if name in table.columns]
-    _check_columns(table, [*shown, id, *ignore, *filter(None, (*unread, caption, roles.get("caption")))])
-    ids, notes = read_ids(table, id)
-    notes += [
-        f"column {name!r} of {table.name} is the {'label' if name == roles.get('label') else 'split'} of known nodes: "
-        "it is not read of new ones"
-        for name in unread
-        if name not in ignore
-    ]
-    found = NodeRows(type_name, table, ids, [*table.notes, *notes])
-    names = _names(graph, found)
-    known = graph.nodes.known(names)
-    if known:
-        already = f"node {known[0]!r} is in {graph.name} already; new nodes have new names"
-        raise table.error(id, names.index(known[0]), already)
-    return found
+def _notes(found: GivenTables) -> list[str]:
+    """What people should know about the rows."""
+    notes = []
+    for one in found.nodes:
+        notes += [*one.table.notes, *one.notes]
+        for role, name in (("label", one.settings.label), ("split", one.settings.split)):
+            if name in one.table.columns and name not in one.settings.ignore:
+                notes.append(
+                    f"column {name!r} of {one.table.name} is the {role} of known nodes: it is not read of new ones"
+                )
+    for one in found.nodes:
+        notes += one.fitted.warnings
+        seen = [column for column in one.fitted.summaries if "categor" in column.note or "(other)" in column.note]
+        notes += [f"column {column.name!r}: {column.note}" for column in seen]
+    return notes
 
 
-def _names(graph: Graph, one: NodeRows) -> list[str]:
-    """What the graph calls new nodes: by their type, too, if it does so with those that it has."""
-    ids: list[str] = one.ids.to_pylist()
-    return [f"{one.type} {name}" for name in ids] if _called_by_type(graph) else ids
+def _refuse_known(found: GivenTables, name: str, place: int) -> None:
+    """Refuse a new node with the name of a known one."""
+    for one in found.nodes:
+        if place < len(one):
+            graph = found.joined.name if found.joined is not None else ""
+            raise one.table.error(one.id, place, f"node {name!r} is in {graph} already; new nodes have new names")
+        place -= len(one)
 
 
 def _check_types(graph: Graph, what: str, given: Sequence[str], known: Sequence[str]) -> None:
     """Refuse tables of new nodes or edges of a type that the graph does not have; the only type has no name."""
     if set(given) <= set(known):
         return
-    if list(known) == [""]:
+    if list(known) == [ONE]:
         raise InputError(f"{graph.name} has {what} of one type: give new {what} as one table, without a type")
     listed = ", ".join(f"{name}=FILE" for name in known)
     raise InputError(f"{graph.name} has several types of {what}: say of which type new {what} are, as {listed}")
 
 
-def _called_by_type(graph: Graph) -> bool:
-    """Whether nodes are called by their type, because ids of two types are the same."""
-    return bool(graph.node_type_names) and all(
-        graph.node_names[int(graph.nodes.of_type(name)[0])].startswith(f"{name} ")
-        for name in graph.node_type_names
-        if len(graph.nodes.of_type(name))
-    )
-
-
-def _check_columns(table: Table, known: Sequence[str]) -> None:
+def _check_columns(graph: Graph, type_name: str, table: Table, settings: ImportSettings) -> None:
+    """Refuse columns that the table of the graph did not have."""
+    prefix, shown = type_prefix(type_name), [one.name for one in own_columns(graph.columns or (), type_name)]
+    if graph.raw is not None:
+        shown = [name.removeprefix(prefix) for name in graph.raw.columns if name.startswith(prefix)]
+    known = [*shown, *settings.taken(type_name or None), *settings.ignore, *filter(None, [settings.caption])]
     unknown = [name for name in table.columns if name not in known]
     if unknown:
         hint = did_you_mean(unknown[0], known)
@@ -180,50 +156,3 @@ def _check_columns(table: Table, known: Sequence[str]) -> None:
             f"{table.name} has columns that the graph's table did not have: {', '.join(map(repr, unknown[:10]))}{hint}"
             f"; --column {shlex.quote(f'{unknown[0]}=ignore')} leaves one out"
         )
-
-
-def _edges(
-    graph: Graph,
-    edges: Any,
-    tables: Mapping[str, NodeRows],
-    named: Mapping[str, str | None],
-    how: Mapping[str, Any],
-) -> tuple[IntArray, EdgeValues | None]:
-    """Edges as positions in the graph with the new nodes, and what they carry."""
-    ids, given, values = _ids(graph, tables), edge_tables(edges), graph.edge_values
-    by_table = values is not None and values.type is not None and "type" not in dict(values.names)
-    types = values.type_names if values is not None and by_table else ("",)
-    _check_types(graph, "edges", [one.type for one in given], types)
-    template = None if values is None else values.take(np.empty(0, np.int64))
-    cells = () if template is None or template.raw is None else template.raw.columns
-    pairs, carried, roles = [], [], dict(graph.nodes.roles)
-    for one in given:
-        source, target = (
-            name or roles.get(f"{end} of {one.type}") or roles.get(end, end) for end, name in named.items()
-        )
-        ends = source, target
-        table = read_table(one.table, what=f"new edges {one.type}".strip(), of_edges=True, **how)
-        table.check_has(*ends)
-        own = EdgeRoles(table=table, ends=ends, of_type=one.type, joins=joined_types(one, table, ends, ids))
-        names = " nor ".join([graph.name, *(rows.table.name for rows in tables.values())])
-        pairs.append(find_ends(own, ids, nodes=names, hint=TOLD).pairs)
-        carried.append(own.like(template).read(template, np.arange(len(table)), cells))
-    held = [one for one in carried if one is not None]
-    return np.concatenate(pairs), functools.reduce(EdgeValues.joined, held) if held else None
-
-
-def _ids(graph: Graph, tables: Mapping[str, NodeRows]) -> dict[str, Ids]:
-    """The names of known and new nodes by type, as edges call them, and their positions in the graph with the new."""
-    first = np.cumsum([graph.num_nodes, *(len(one.ids) for one in tables.values())])
-    places = {one.type: np.arange(low, low + len(one.ids)) for one, low in zip(tables.values(), first.tolist())}
-    if not graph.node_type_names:
-        names = pa.concat_arrays([pa.array(list(graph.node_names), pa.string()), tables[""].ids.cast(pa.string())])
-        return {"": Ids(names)}
-    found, by_type = {}, _called_by_type(graph)
-    for name in graph.node_type_names:
-        nodes = graph.nodes.of_type(name)
-        known = [graph.node_names[node].removeprefix(f"{name} " if by_type else "") for node in nodes.tolist()]
-        new = tables[name].ids.cast(pa.string()) if name in tables else pa.array([], pa.string())
-        whole = np.concatenate([nodes, places.get(name, np.empty(0, np.int64))])
-        found[name] = Ids(pa.concat_arrays([pa.array(known, pa.string()), new]), whole)
-    return found

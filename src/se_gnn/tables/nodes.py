@@ -1,4 +1,7 @@
-"""The columns of a node table that are not attributes: id, label, split, caption. Shapes: N nodes."""
+"""A node table and what its columns are: id, label, split and caption are read, the others become features.
+
+Shapes: N nodes.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,107 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from se_gnn.errors import InputError, did_you_mean
-from se_gnn.graph import UNKNOWN, Classes, Numbers
-from se_gnn.graph.arrays import IntArray
-from se_gnn.graph.columns import Column
+from se_gnn.graph import UNKNOWN, Classes, Graph, Numbers
+from se_gnn.graph.arrays import Features, IntArray
+from se_gnn.graph.columns import Column, StructureColumn, type_prefix
 from se_gnn.graph.split import PART_WORDS, PARTS, Split
-from se_gnn.tables.node_types import NAME_COLUMNS
-from se_gnn.tables.source import Table, such_rows
+from se_gnn.tables.features import FittedColumns, encode_columns, fit_columns, known_columns
+from se_gnn.tables.node_types import NAME_COLUMNS, name_column, own_columns
+from se_gnn.tables.settings import ColumnSummary, ImportSettings
+from se_gnn.tables.source import BYTES_A_CELL, Table, rows_within, such_rows
 from se_gnn.tables.values import NO_VALUE, as_names, as_texts, parse_column
 
 FEW_CLASSES = 20  # fine in a table of any size
+
+
+class NodeTable:
+    """The table of one node type: its ids, and the encoding of its attributes, ``fitted``."""
+
+    def __init__(self, type_name: str, table: Table, settings: ImportSettings, like: Graph | None) -> None:
+        self.type, self.table, self.settings = type_name, table, settings
+        self.id = settings.id_of(type_name or None)
+        table.check_has(self.id)
+        self.ids, self.notes = read_ids(table, self.id)
+        self.labeled = settings.label in table.columns
+        self.attributes = settings.attributes(table.columns, type_name or None, labeled=self.labeled)
+        self.fitted = self._fit() if like is None else self._known(like)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def _fit(self) -> FittedColumns:
+        """The encoding of its attributes, or also of the names of its nodes, if these are few.
+
+        Names tell nodes of one of several types apart that are not predicted, or have no attribute.
+        """
+        known, given = self.attributes, self.settings
+        found = fit_columns(
+            self.table,
+            known,
+            kinds={name: kind for name, kind in given.kinds.items() if not self.type or name in known},
+            keep=given.keep,
+            text_words=given.text_words,
+        )
+        if not self.type or (found.columns and (self.labeled or not given.name_types)):
+            return found
+        names = name_column(self.ids.to_pylist(), self.table.columns)
+        return dataclasses.replace(found, columns=(*found.columns, *names))
+
+    def _known(self, like: Graph) -> FittedColumns:
+        """The encoding of a graph that was imported before."""
+        columns = own_columns(like.columns or (), self.type)
+        if any(isinstance(column, StructureColumn) for column in columns):
+            return FittedColumns()
+        return known_columns(self._with_names(self.table, columns), columns)
+
+    def _with_names(self, rows: Table, columns: Sequence[Column]) -> Table:
+        """Some rows with a column of ids, where ``columns`` tell nodes apart by names that the table does not have."""
+        missing = [one.name for one in columns if one.name in NAME_COLUMNS and one.name not in rows.columns]
+        if not missing:
+            return rows
+        data = rows.select().append_column(missing[0], self.ids.slice(rows.first or 0, len(rows)))
+        return dataclasses.replace(rows, data=data, file=None, columns=(*rows.columns, missing[0]))
+
+    def encode(self, budget: int | None) -> Iterator[Features]:
+        """The features of its rows, some rows at a time where they have to fit a budget."""
+        columns = self.fitted.columns
+        bytes_a_row = 8 * (self.fitted.size + 4) + BYTES_A_CELL * len(self.table.columns)
+        for block in self.table.blocks(rows_within(budget, bytes_a_row)):
+            yield encode_columns(self._with_names(block, columns), columns)
+
+    @property
+    def shown(self) -> list[str]:
+        """Columns whose cells are shown: those of the attributes, and the caption."""
+        return [name for name in self.table.columns if name in (*self.attributes, self.settings.caption)]
+
+    def captions(self) -> pa.Array:
+        """What people see for each node, on one line; the empty text where there is none."""
+        caption = self.settings.caption
+        if caption not in self.table.columns:
+            return pa.array([""] * len(self), pa.string())
+        texts = pc.fill_null(as_texts(self.table, str(caption), missing=()), "")
+        return pc.utf8_trim_whitespace(pc.replace_substring_regex(texts, r"\s+", " "))
+
+    def summaries(self) -> Iterator[ColumnSummary]:
+        """What became of each column, in their order."""
+        given, by_name = self.settings, {column.name: column for column in self.fitted.summaries}
+        target = "label" if given.target_number is None else "target"
+        roles: dict[str | None, str] = {given.label: target, given.split: "split", self.id: "id"}
+        for name in self.table.columns:
+            summary = by_name.get(name)
+            if summary is None:
+                kind = "caption" if name == given.caption else roles.get(name, "ignored")
+                kind = "left out" if kind == "ignored" and name in self.attributes else kind
+                notes = {
+                    "target": "the number to predict",
+                    "caption": "shown to people, not used as an attribute",
+                    "left out": "not part of the encoding",
+                }
+                summary = ColumnSummary(name=name, kind=kind, note=notes.get(kind, ""))
+            elif name == given.caption:
+                note = f"; {summary.note}" if summary.note else ""
+                summary = dataclasses.replace(summary, note=f"caption of the nodes{note}")
+            yield dataclasses.replace(summary, name=type_prefix(self.type) + name)
 
 
 def read_ids(table: Table, column: str) -> tuple[pa.Array, list[str]]:
@@ -43,15 +138,6 @@ def read_ids(table: Table, column: str) -> tuple[pa.Array, list[str]]:
         f"{composed:,} ids of {table.name} were written in decomposed Unicode (NFD) and are kept as NFC, as edges are"
     )
     return ids, [message] if composed else []
-
-
-def with_names(table: Table, columns: Sequence[Column], ids: pa.Array) -> Table:
-    """A table with a column of ids, where ``columns`` tell nodes apart by their names and the table has no such one."""
-    missing = [column.name for column in columns if column.name in NAME_COLUMNS and column.name not in table.columns]
-    if not missing:
-        return table
-    data = table.select().append_column(missing[0], ids)
-    return dataclasses.replace(table, data=data, file=None, columns=(*table.columns, missing[0]))
 
 
 def read_numbers(table: Table, column: str, unit: str) -> tuple[Numbers, list[str]]:
@@ -120,12 +206,6 @@ def _class_warnings(names: Sequence[str], called: dict[str, str]) -> Iterator[st
         others = [repr(other) for other, kept in called.items() if kept == name and other != name]
         if others:
             yield f"class {name!r} takes in {', '.join(others)}, which look like it (merge_classes)"
-
-
-def read_captions(table: Table, column: str) -> pa.Array:
-    """What people see for each node, on one line; the empty text where there is none."""
-    texts = pc.fill_null(as_texts(table, column, missing=()), "")
-    return pc.utf8_trim_whitespace(pc.replace_substring_regex(texts, r"\s+", " "))
 
 
 def _check_classes(table: Table, column: str, found: list[str], labeled: int) -> None:

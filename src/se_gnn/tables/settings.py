@@ -16,6 +16,7 @@ from se_gnn.errors import InputError
 ABOUT = "import.json"  # the record of an import, in the folder of its graph
 MOST_TRAIN = 1000  # of a class, in a drawn split
 TEXT_WORDS = 500
+FIRST_EDGE = "edges"  # in place of a column: the date of a node is that of its first edge
 WIDTH = 80
 MOST_CLASSES = 12  # listed
 LONGEST_NAME = 30  # of a column, in the list of columns

@@ -5,10 +5,15 @@ Shapes: N nodes, E edges.
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
+
 import numpy as np
 import scipy.sparse as sp
 
-from se_gnn.graph.arrays import Float64Array, IntArray
+from se_gnn.errors import InputError
+from se_gnn.graph.arrays import Float64Array, FloatArray, IntArray
+from se_gnn.graph.columns import Column, StructureColumn
 from se_gnn.graph.edges import canonical_edges
 
 EDGES, TRIANGLES, CORE, PAGERANK = "number of edges", "number of triangles", "core number", "PageRank (average 1)"
@@ -40,6 +45,32 @@ def structure_numbers(pairs: IntArray, num_nodes: int) -> dict[str, Float64Array
         PAGERANK: _pagerank(adjacency, degrees),
         **_neighbor_degrees(adjacency, degrees),
     }
+
+
+def fit_structure(name: str, num_nodes: int, edges: IntArray) -> tuple[StructureColumn, ...]:
+    """Columns for the edges around each node, where no column of the table ``name`` says anything about it."""
+    from se_gnn.tables.features import standardization  # needs pyarrow
+
+    columns: list[StructureColumn] = []
+    for what, numbers in structure_numbers(edges, num_nodes).items():
+        if numbers.min() < numbers.max():
+            column = StructureColumn(
+                name=what, first=len(columns), size=1, offset=0.0, scale=1.0, log_unit=1.0, decimals=DECIMALS[what]
+            )
+            columns.append(dataclasses.replace(column, **standardization(column.encode(numbers))))
+    if not columns:
+        raise InputError(
+            f"{name} has no column that says something about a node, and all nodes have the same number of edges "
+            "and triangles: there is nothing to tell them apart by"
+        )
+    return tuple(columns)
+
+
+def encode_structure(columns: Sequence[Column], num_nodes: int, edges: IntArray) -> FloatArray:
+    """Features from the edges around each node, as they were fitted before."""
+    numbers = structure_numbers(edges, num_nodes)
+    blocks = [column.encode(numbers[column.name]) for column in columns if isinstance(column, StructureColumn)]
+    return np.stack([block.astype(np.float32) for block in blocks], axis=1)
 
 
 def _neighbor_degrees(adjacency: sp.csr_array, degrees: Float64Array) -> dict[str, Float64Array]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,47 +13,40 @@ from se_gnn.graph.columns import type_prefix
 from se_gnn.graph.edge_values import NO_TIME
 from se_gnn.graph.graph import homophily
 from se_gnn.graph.rows import take
-from se_gnn.tables.edges import EdgeRows
-from se_gnn.tables.features import FittedColumns, class_leaks, number_leaks
-from se_gnn.tables.given import FIRST_EDGE, GivenTables
+from se_gnn.tables.features import class_leaks, number_leaks
 from se_gnn.tables.guess import suggested_edges
 from se_gnn.tables.node_types import NAME_COLUMNS
-from se_gnn.tables.settings import ColumnSummary, ImportSettings, Summary
+from se_gnn.tables.settings import FIRST_EDGE, ColumnSummary, ImportSettings, Summary
+
+if TYPE_CHECKING:
+    from se_gnn.tables.importer import Import
 
 FEW_LABELED = 3  # of a class, below which a vote rests on chance
 EDGES_AT_ONCE = 1 << 16
 MOST_CLASSES_WARNED = 3  # of each, in a warning of its own; more share one
 
 
-def summarize(
-    tables: GivenTables,
-    graph: Graph,
-    fitted: Sequence[FittedColumns],
-    found: Sequence[EdgeRows],
-) -> Summary:
-    """What was understood of the tables that a graph was made of; what can be counted in it is counted there.
-
-    Args:
-        tables: as they were given.
-        graph: in memory or mapped.
-        fitted: the columns of each node table.
-        found: the rows of the edge tables, or of blocks of them, that became edges.
-    """
-    given, dangling = sum(one.given for one in found), sum(one.dangling for one in found)
+def summarize(tables: Import, graph: Graph) -> Summary:
+    """What was understood of the tables that a graph was made of; what can be counted in it is counted there."""
+    given, dangling = tables.counts["given"], tables.counts["dangling"]
     warnings = [*tables.notes, *_label_warnings(graph, tables.like)]
-    for one, own in zip(tables.nodes, fitted):
-        warnings += [f"{one.type}: {text}" if one.type else text for text in own.warnings]
-    own = fitted[tables.nodes.index(tables.labeled)]
+    for one in tables.nodes:
+        warnings += [f"{one.type}: {text}" if one.type else text for text in one.fitted.warnings]
+    if tables.structure and tables.like is None:
+        warnings.append(
+            f"{tables.labeled.table.name} has no column that says something about a node; features are taken from the "
+            f"edges around it: {', '.join(column.name for column in tables.structure)}"
+        )
     names = set(NAME_COLUMNS).difference(tables.labeled.table.columns)
-    columns = [column for column in own.columns if column.name not in names]
+    columns = [one for one in tables.structure or tables.labeled.fitted.columns if one.name not in names]
     if tables.like is None and columns:
         features = _training_features(tables, graph)
         if graph.predicts_numbers:
             warnings += number_leaks(columns, features, graph.values[graph.train])
         else:
             warnings += class_leaks(columns, features, graph.labels[graph.train], tables.settings.seed)
-    for roles, of_edges in zip(tables.edges, tables.of_edges):
-        warnings += [*roles.notes, *of_edges.warnings]
+    for roles in tables.edges:
+        warnings += [*roles.notes, *roles.fitted.warnings]
     if dangling:
         warnings.append(f"{dangling:,} of {given:,} edges refer to unknown nodes and were left out")
     values, edge_columns = graph.edge_values, _edge_columns(tables, graph)
@@ -75,8 +68,11 @@ def summarize(
         edges_table=", ".join(one.table.name for one in tables.edges),
         num_nodes=graph.num_nodes,
         num_features=graph.num_features,
-        columns=tuple(c for one, own in zip(tables.nodes, fitted) for c in one.summaries(own)),
-        node_types={one.type: len(one.ids) for one in tables.nodes} if tables.several else None,
+        columns=(
+            *(column for one in tables.nodes for column in one.summaries()),
+            *(ColumnSummary(name=one.name, kind=one.kind, num_features=1) for one in tables.structure),
+        ),
+        node_types={one.type: len(one) for one in tables.nodes} if tables.several else None,
         classes=classes,
         number=_about_numbers(graph.numbers) if graph.predicts_numbers else None,
         unlabeled=int((~graph.target.known).sum()),
@@ -89,7 +85,7 @@ def summarize(
         unused_edge_columns=tuple(dict.fromkeys(unused)),
         edges_given=given,
         edges_dangling=dangling,
-        edges_later=sum(one.later for one in found),
+        edges_later=tables.counts["later"],
         edges_duplicate=graph.merged.duplicates,
         edges_reciprocal=graph.merged.reciprocal,
         self_loops=graph.merged.self_loops,
@@ -105,14 +101,16 @@ def summarize(
     )
 
 
-def _edge_columns(tables: GivenTables, graph: Graph) -> tuple[ColumnSummary, ...]:
+def _edge_columns(tables: Import, graph: Graph) -> tuple[ColumnSummary, ...]:
     """What became of the columns of the edge tables, called by the type of their edges."""
     found: list[ColumnSummary] = []
-    for one, own in zip(tables.edges, tables.of_edges):
+    for one in tables.edges:
         notes = _role_notes(graph.edge_values, one.of_type)
         roles = [ColumnSummary(name=name, kind=part, note=notes.get(part, "")) for part, name in one.roles.items()]
-        found += [replace(column, name=type_prefix(one.of_type) + column.name) for column in (*roles, *own.summaries)]
-    if not tables.typed or graph.edge_values is None:
+        found += [
+            replace(column, name=type_prefix(one.of_type) + column.name) for column in (*roles, *one.fitted.summaries)
+        ]
+    if not tables.edges[0].of_type or graph.edge_values is None:
         return tuple(found)
     return ColumnSummary(name="(type)", kind="type", note=_role_notes(graph.edge_values, "")["type"]), *found
 
@@ -144,16 +142,16 @@ def _shown(part: str, value: float) -> str:
     return f"{value:g}" if part == "weight" else str(np.datetime64(int(value), "s").astype("datetime64[D]"))
 
 
-def _suggestion(tables: GivenTables) -> str:
+def _suggestion(tables: Import) -> str:
     """What edges could carry besides, where they are imported for the first time and have one table."""
     one = tables.edges[0]
-    if tables.like is not None or tables.typed:
+    if tables.like is not None or tables.edges[0].of_type:
         return ""
     decided = ["weight", "type", "time"] if one.ignore or one.kinds else []  # the user has said what the columns are
     return suggested_edges(one.table, one.ends, [*one.roles, *decided], directed=one.directed)
 
 
-def _training_features(tables: GivenTables, graph: Graph) -> Features:
+def _training_features(tables: Import, graph: Graph) -> Features:
     """The attributes of the training nodes, without those of other types."""
     rows: Features = graph.nodes.features.take(graph.train)
     if not tables.several:

@@ -47,16 +47,17 @@ def test_predictions_are_the_librarys(client, hub):
     expected = hub.predict(np.array([HUB, 45, ISOLATED]))
     for row, chances, weights in zip(found, expected.probabilities, expected.weights):
         np.testing.assert_allclose(list(row["probabilities"].values()), chances, rtol=1e-6)
-        np.testing.assert_allclose([vote["weight"] for vote in row["votes"]], weights, rtol=1e-6)
-    assert [row["id"] for row in found] == [HUB, 45, ISOLATED]
+        np.testing.assert_allclose([vote["weight"] for vote in row["nearest"]], weights, rtol=1e-6)
+    names = [hub.graph.node_names[node] for node in (HUB, 45, ISOLATED)]
+    assert [row["node"] for row in found] == names
 
 
 def test_a_labeled_node_is_not_among_its_own_votes():
     graph = random_graph(num_labeled=4)
     trained = untrained(graph, small_settings(num_nearest=4))
     client = Client(create_app(Store.of_model(trained), UNLIMITED))
-    node, other = (row["votes"] for row in client.post("/v1/predict", json={"nodes": [0, 9]}).json()["predictions"])
-    assert [vote["id"] for vote in node] == [one.node for one in explain(trained, 0)[0].votes]
+    node, other = (row["nearest"] for row in client.post("/v1/predict", json={"nodes": [0, 9]}).json()["predictions"])
+    assert [vote["node"] for vote in node] == [graph.node_names[one.node] for one in explain(trained, 0)[0].votes]
     assert (len(node), len(other)) == (3, 4)
 
 
@@ -90,7 +91,7 @@ def test_the_local_graph_comes_in_pages(client, hub):
     rest = client.get(f"/v1/nodes/%23{HUB}/local-graph", params={"limit": 5000, "offset": 7}).json()
     assert [edge["id"] for edge in first["edges"] + rest["edges"]] == whole
     assert first["total"] == len(whole)
-    ends = {end for edge in first["edges"] for end in edge["ends"]}
+    ends = {edge[end] for edge in first["edges"] for end in ("start", "end")}
     assert {node["id"] for node in first["nodes"]} == ends | {HUB}
 
 

@@ -46,13 +46,13 @@ def test_an_edge_of_a_local_graph_says_where_it_leads_and_what_it_carries(rich_c
     edges = rich_client.get(f"/v1/nodes/%23{node}/local-graph").json()["edges"]
     assert edges
     for edge in edges:
-        text, carries = edge_info(graph, edge["id"]), edge["carries"]
-        directed = bool(values.direction[edge["id"]])
-        assert (carries["start"], carries["end"]) == ((text.start, text.end) if directed else (None, None))
-        assert carries["facts"] == text.facts
-        assert carries["weight"] == pytest.approx(values.weight[edge["id"]])
-        assert carries["type"] == values.type_names[values.type[edge["id"]]]
-        assert "amount" in carries["facts"]
+        text = edge_info(graph, edge["id"])
+        assert edge["directed"] == bool(values.direction[edge["id"]])
+        assert (edge["start"], edge["end"]) == (text.start, text.end)
+        assert edge["facts"] == text.facts
+        assert edge["weight"] == pytest.approx(values.weight[edge["id"]])
+        assert edge["type"] == values.type_names[values.type[edge["id"]]]
+        assert "amount" in edge["facts"]
 
 
 def test_matched_edges_say_what_both_carry_alike(rich_client, rich):
@@ -63,9 +63,11 @@ def test_matched_edges_say_what_both_carry_alike(rich_client, rich):
     for match in matches:
         expected = agreeing_facts(*(edge_info(rich.graph, match[side]["id"]) for side in ("edge", "matched")))
         assert match["alike"] == list(expected)
-        assert match["matched"]["carries"] is not None
+        assert match["matched"]["facts"]
 
 
 def test_an_edge_that_carries_nothing_says_so(client):
     edges = client.get("/v1/nodes/%230/local-graph").json()["edges"]
-    assert {edge["carries"] for edge in edges} == {None}
+    assert all(
+        (edge["directed"], edge["type"], edge["weight"], edge["facts"]) == (False, None, None, {}) for edge in edges
+    )

@@ -42,8 +42,8 @@ def test_new_rows_are_predicted_as_the_library_predicts_them_and_not_stored(clie
     expected = extend(model, read_new_nodes(model.graph, pd.DataFrame(NEW), pd.DataFrame(EDGES))).prediction
     for row, probabilities in zip(answer.json()["predictions"], expected.probabilities, strict=True):
         assert list(row["probabilities"].values()) == pytest.approx(probabilities.tolist(), abs=1e-6)
-        assert sum(vote["weight"] for vote in row["votes"]) == pytest.approx(1, abs=1e-5)
-    assert [row["name"] for row in answer.json()["predictions"]] == ["x/1", "x2"]
+        assert sum(vote["weight"] for vote in row["nearest"]) == pytest.approx(1, abs=1e-5)
+    assert [row["node"] for row in answer.json()["predictions"]] == ["x/1", "x2"]
     assert any("Mars" in note or "categor" in note for note in answer.json()["notes"])
     assert client.get("/v1/nodes/x2").status_code in (404, 503)
     assert model.graph.num_nodes == 40

@@ -10,8 +10,9 @@ import threading
 import httpx
 import pytest
 from fastapi import FastAPI, Request
+from starlette.exceptions import HTTPException
 
-from se_gnn.apps.web import Assets, Pages, ProblemError, WebSettings, WorkPool, new_application
+from se_gnn.apps.web import Assets, Pages, WebSettings, WorkPool, new_application
 from se_gnn.apps.web.server import _listening
 from se_gnn.apps.web.settings import read_token, settings_for
 from se_gnn.errors import InputError
@@ -161,9 +162,9 @@ def test_a_full_pool_answers_at_once_and_recovers():
         gate = threading.Event()
         running = [asyncio.create_task(pool.run(gate.wait)) for _ in range(2)]
         await asyncio.sleep(0.05)
-        with pytest.raises(ProblemError) as full:
+        with pytest.raises(HTTPException) as full:
             await pool.run(lambda: 1)
-        assert (full.value.status, full.value.headers["Retry-After"]) == (503, "1")
+        assert (full.value.status_code, full.value.headers["Retry-After"]) == (503, "1")
         gate.set()
         await asyncio.gather(*running)
         await asyncio.sleep(0.05)
@@ -178,11 +179,11 @@ def test_work_that_takes_too_long_is_answered_and_keeps_its_place():
     async def scenario():
         pool = WorkPool(workers=1, waiting=1, seconds=0.05)
         gate = threading.Event()
-        with pytest.raises(ProblemError) as late:
+        with pytest.raises(HTTPException) as late:
             await pool.run(gate.wait)
-        assert late.value.status == 503
+        assert late.value.status_code == 503
         assert pool.busy == 1
-        with pytest.raises(ProblemError):
+        with pytest.raises(HTTPException):
             await pool.run(lambda: 1)  # waits behind it; its time ends, too
         gate.set()
         await asyncio.sleep(0.1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from se_gnn.labels.novelty import Novelty
     from se_gnn.labels.sets import SetRule
     from se_gnn.model import Model
+    from se_gnn.model.numbers import Calibration
 
     Make = Callable[[IntArray], bytes]  # the file of some nodes
 
@@ -155,21 +156,21 @@ def predict(
         check_file(changes, RECORD_FILES, overwrite=overwrite, option="--set changes")
     if keep_graph is not None and keep_graph.exists():
         raise InputError(f"--set keep_graph {keep_graph} already exists; name a folder that does not")
-    extras, extension = _Extras(coverage, abstain, given), None
+    extension: Extension | None = None
+    extras: _Extras
 
     def prepare(trained: Model) -> tuple[IntArray, Make]:
-        nonlocal extension
+        nonlocal extension, extras
         if new_nodes is not None:
             extension = _extended(trained, new_nodes, new_edges, roles)
             trained = extension.trained
         ids = _chosen(trained, extension, nodes, given.get("sample"))
-        extras.score(trained, ids)
-        return ids, lambda some: extras.content(trained, some, ending)
+        extras = _Extras.of(trained, ids, coverage, abstain, given)
+        return ids, lambda some: extras.content(some, ending)
 
     if into_folder:
-        tables = [(table_path(text), text) for text in (*(new_nodes or ()), *(new_edges or ()))]
-        types = ["" if Path(text) == path else text.partition("=")[0] for path, text in tables]
-        read = {f"new {i}": types[i] + sha256(read_file(path)) for i, (path, _) in enumerate(tables)}
+        tables = [*(new_nodes or ()), *(new_edges or ())]
+        read = {f"new {text}": sha256(read_file(table_path(text))) for text in tables}
         read |= {"columns": " ".join(column)} if column else {}
         decisive = [text for text in settings or () if text.partition("=")[0].strip() not in NOT_IN_ROWS]
         first = write_folder(
@@ -225,69 +226,53 @@ def _chosen(trained: Model, extension: Extension | None, nodes: list[str] | None
 
 @dataclass(slots=True, eq=False)
 class _Extras:
-    """Prediction sets and abstaining: what was asked for, and what to print about the results."""
+    """Prediction sets, intervals and abstaining, as they were asked for, and what to print about them."""
 
-    coverage: float | None
-    abstain: bool
-    settings: dict[str, Any]
-    novelty: Novelty | None = None
+    trained: Model
+    intervals: Calibration | None = None
     rule: SetRule | None = None
+    novelty: Novelty | None = None
     notes: list[str] = field(default_factory=list)
     about_sets: str | None = None  # of the last nodes
 
-    def score(self, trained: Model, ids: IntArray) -> None:
+    @classmethod
+    def of(cls, trained: Model, ids: IntArray, coverage: float | None, abstain: bool, given: dict[str, Any]) -> _Extras:
         """Calibrate sets once, and score how unlike any known node each node is, all of them together."""
         from se_gnn.labels.novelty import novelty
         from se_gnn.labels.sets import set_rule
         from se_gnn.model.numbers import calibrate_intervals
 
-        about_sets = {name: self.settings[name] for name in self.settings if SETTINGS[name].only is COVERED}
-        if self.coverage is not None and trained.graph.predicts_numbers:
+        extras, about_sets = cls(trained), {name: given[name] for name in given if SETTINGS[name].only is COVERED}
+        if coverage is not None and trained.graph.predicts_numbers:
             if about_sets:
                 raise InputError(f"--set {next(iter(about_sets))} is for sets of classes; a number has an interval")
-            intervals = calibrate_intervals(trained, coverage=self.coverage)
-            if intervals is None:
+            extras.intervals = calibrate_intervals(trained, coverage=coverage)
+            if extras.intervals is None:
                 raise InputError(f"--coverage needs calibration or validation nodes, {trained.graph.name} has none")
-            self.notes.append(intervals.summary())
-        elif self.coverage is not None:
-            self.rule = set_rule(trained, coverage=self.coverage, **about_sets, seed=trained.facts.seed)
-        if not self.abstain:
-            return
-        share = {"false_alarms": self.settings["false_alarms"]} if "false_alarms" in self.settings else {}
-        self.novelty = scored = novelty(trained, ids, **share, seed=trained.facts.seed)
-        self.notes.append(
-            f"The model abstains for {count(int(scored.abstains.sum()), 'node')} unlike any known node. The threshold "
-            f"is set so that it abstains for {scored.false_alarms:.1%} of nodes like the {scored.judged:,} it was "
-            "calibrated on."
-        )
+            extras.notes.append(extras.intervals.summary())
+        elif coverage is not None:
+            extras.rule = set_rule(trained, coverage=coverage, **about_sets, seed=trained.facts.seed)
+        if abstain:
+            share = {name: given[name] for name in ("false_alarms",) if name in given}
+            extras.novelty = scored = novelty(trained, ids, **share, seed=trained.facts.seed)
+            extras.notes.append(
+                f"The model abstains for {count(int(scored.abstains.sum()), 'node')} unlike any known node. The "
+                f"threshold is set so that it abstains for {scored.false_alarms:.1%} of nodes like the "
+                f"{scored.judged:,} it was calibrated on."
+            )
+        return extras
 
-    def content(self, trained: Model, nodes: IntArray, ending: str) -> bytes:
+    def content(self, nodes: IntArray, ending: str) -> bytes:
         """The predictions of some nodes as a file."""
-        from se_gnn import results
+        from se_gnn.results import as_file, predict, prediction_columns
 
-        if trained.graph.predicts_numbers:
-            found = results.number_columns(trained, nodes, coverage=self.coverage, scored=self._scored(nodes))
-            return results.as_file(ending, found)
-        graph, prediction = trained.graph, trained.predict(nodes)
-        columns = results.prediction_columns(prediction, graph)
-        if self.rule is not None:
-            sets = self.rule.sets(nodes)
-            columns |= results.set_columns(sets, graph)
+        sets = None if self.rule is None else self.rule.sets(nodes)
+        if sets is not None:
             self.about_sets = sets.summary()
-        scored = self._scored(nodes)
-        if scored is not None:
-            columns |= results.answer_columns(scored, prediction, graph)
-        return results.as_file(ending, columns)
-
-    def _scored(self, nodes: IntArray) -> Novelty | None:
-        """How unlike any known node some of the nodes are; None: it was not asked for."""
-        import numpy as np
-
-        if self.novelty is None:
-            return None
-        order = np.argsort(self.novelty.nodes)
-        rows = order[np.searchsorted(self.novelty.nodes[order], nodes)]
-        return replace(self.novelty, nodes=nodes, score=self.novelty.score[rows])
+        scored = None if self.novelty is None else self.novelty.of(nodes)
+        found = predict(self.trained, nodes)
+        columns = prediction_columns(self.trained.graph, found, intervals=self.intervals, sets=sets, novelty=scored)
+        return as_file(ending, columns)
 
 
 def _roles(columns: list[str] | None, edges: list[str] | None) -> dict[str, Any]:

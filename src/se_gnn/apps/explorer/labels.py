@@ -12,11 +12,12 @@ from urllib.parse import parse_qs
 from fastapi import Depends, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, ValidationError
+from starlette.exceptions import HTTPException
 
 from se_gnn.apps.explorer.views import Views
 from se_gnn.apps.service.node_table import NodeId
 from se_gnn.apps.service.store import Snapshot, Store
-from se_gnn.apps.web import ProblemError, WebSettings
+from se_gnn.apps.web import WebSettings
 from se_gnn.apps.web.guard import Session
 from se_gnn.errors import InputError
 from se_gnn.labels import Memory, Preview, audit
@@ -101,9 +102,9 @@ class LabelPages:
     def edit(self, snapshot: Snapshot, edit: Form) -> Response:
         """Edit the model in the folder, serve the new one, and go back to the labels."""
         if self.why_not is not None or self._session is None or self.store.folder is None:
-            raise ProblemError(403, self.why_not or "labels cannot be edited here")
+            raise HTTPException(403, self.why_not or "labels cannot be edited here")
         if not self._session.is_proof(edit.proof):
-            raise ProblemError(403, "this form is not from this server: open the labels page and try again")
+            raise HTTPException(403, "this form is not from this server: open the labels page and try again")
         edit_folder(self.store.folder, lambda memory: edit.apply(memory, dry_run=False))
         self.store.refresh()
         return Response(status_code=303, headers={"Location": "/labels"})

@@ -39,6 +39,7 @@ from se_gnn.plot.svg import plain_picture
 from se_gnn.report import pairs_html, report_html
 from se_gnn.report.card import card_values
 from se_gnn.report.node import NodeImages, node_part
+from se_gnn.results import as_file, prediction_columns
 from se_gnn.similarity import measure_named
 
 STYLES = (
@@ -82,9 +83,11 @@ class Views:
 
     def export(self, snapshot: Snapshot, query: Asked, nodes: Names = []) -> Response:  # noqa: B006 - never changed
         """Some nodes, or all that a query asks for in its order, as `se-gnn predict` writes them to a CSV file."""
-        table = table_of(snapshot)
+        table, graph = table_of(snapshot), snapshot.trained.graph
         ids = np.array([node_id(snapshot, one) for one in nodes], int) if nodes else table.find(query)
-        return _attached("nodes.csv", table.columns.as_csv(ids), "text/csv")
+        assert snapshot.prediction is not None
+        columns = prediction_columns(graph, snapshot.prediction.rows(ids), intervals=snapshot.intervals)
+        return _attached("nodes.csv", as_file(".csv", columns), "text/csv")
 
     def report(
         self,

@@ -5,31 +5,33 @@ Those that programs can ask for take a snapshot and what a request gives; their 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import torch
 from fastapi import Query, Response
+from starlette.exceptions import HTTPException
 
 from se_gnn.apps.service import models
-from se_gnn.apps.service.columns import columns_of, known_value, predict
-from se_gnn.apps.service.models import LinkType, Node, NodeAsked, NodePath, Offset, Vote
+from se_gnn.apps.service.columns import known_value
+from se_gnn.apps.service.models import LinkType, Node, NodeAsked, NodePath, Offset
 from se_gnn.apps.service.node_table import OUTCOMES, STEPS, NodeTable, Outcome, Part
 from se_gnn.apps.service.store import Snapshot
-from se_gnn.apps.web.guard import ProblemError, busy
+from se_gnn.apps.web.guard import busy
 from se_gnn.encoder.outputs import OutputEncoder
 from se_gnn.errors import InputError
-from se_gnn.explain import Explanation, explain
+from se_gnn.explain import EdgeInfo, Explanation, explain
 from se_gnn.explain.attributes import edge_info
 from se_gnn.explain.text import agreeing_facts
 from se_gnn.graph import local_graphs
 from se_gnn.graph.arrays import IntArray
-from se_gnn.model import Prediction
 from se_gnn.model.numbers import NumberPrediction, number_metrics
 from se_gnn.optional import require
 from se_gnn.ranking import WhatIf
 from se_gnn.report.predictions import SHOWN_PARTS
+from se_gnn.results import predict, prediction_columns, records
 from se_gnn.similarity import Nearest, Similarities
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ def node_id(snapshot: Snapshot, key: int | str) -> int:
     try:
         return snapshot.graph.nodes.find(key) if isinstance(key, str) else snapshot.graph.node_id(key)
     except InputError as error:
-        raise ProblemError(404, str(error)) from error
+        raise HTTPException(404, str(error)) from error
 
 
 def node_of(snapshot: Snapshot, node: int) -> Node:
@@ -118,23 +120,11 @@ def _row(snapshot: Snapshot, node: int) -> models.NodeRow:
     )
 
 
-def predictions(snapshot: Snapshot, request: models.PredictRequest) -> models.Predictions:
+def predictions(snapshot: Snapshot, request: models.PredictRequest) -> Response:
     """Predictions with their votes: of known nodes, or of new rows with their edges, which are not stored."""
     snapshot, nodes, notes = _asked(snapshot, request)
-    found = predict(snapshot.trained, nodes)
-    columns = columns_of(snapshot.trained, found)
-    rows = []
-    for i, node in enumerate(nodes.tolist()):
-        fields = columns.row(i)
-        if isinstance(found, Prediction):
-            fields = {
-                "predicted": fields["predicted"],
-                "probabilities": _by_class(snapshot, found.probabilities[i].tolist()),
-            }
-        voting = np.isfinite(found.overall[i])
-        votes = _votes(snapshot, found.cases[i][voting].tolist(), found.weights[i][voting].tolist())
-        rows.append(models.PredictedNode(**_about(snapshot, node), **fields, votes=votes))
-    return models.Predictions(predictions=rows, notes=notes)
+    columns = prediction_columns(snapshot.graph, predict(snapshot.trained, nodes), intervals=snapshot.intervals)
+    return _as_json(json.dumps({"predictions": records(columns), "notes": notes}, ensure_ascii=False))
 
 
 def explain_batch(snapshot: Snapshot, request: models.ExplainRequest) -> Response:
@@ -142,7 +132,7 @@ def explain_batch(snapshot: Snapshot, request: models.ExplainRequest) -> Respons
     snapshot, nodes, notes = _asked(snapshot, request)
     batch = explain(snapshot.trained, nodes, k=request.k)
     listed = ",".join(one.to_json(indent=None) for one in batch)
-    return _as_json(f'{{"explanations":[{listed}],{models.Notes(notes=notes).model_dump_json()[1:]}')
+    return _as_json(f'{{"explanations":[{listed}],"notes":{json.dumps(notes, ensure_ascii=False)}}}')
 
 
 def _asked(snapshot: Snapshot, request: models.PredictRequest) -> tuple[Snapshot, IntArray, list[str]]:
@@ -251,7 +241,7 @@ def local_graph(
         hops=settings.hops,
         total=len(edges),
         offset=offset,
-        edges=[_edge(snapshot, int(edge)) for edge in page],
+        edges=[_edge(edge_info(snapshot.graph, edge)) for edge in page.tolist()],
         nodes=[node_of(snapshot, int(one)) for one in np.unique(np.append(ends, own))],
     )
 
@@ -266,6 +256,9 @@ def similarity(snapshot: Snapshot, request: models.SimilarityRequest) -> models.
     values, matched = (table[:, 0] for table in matches.of(0))
     known = np.flatnonzero(matched >= 0)
     best = known[np.argsort(-values[known], kind="stable")][:MOST_MATCHES]
+    edges, matches_of_edges = (
+        [edge_info(snapshot.graph, edge) for edge in ids[best].tolist()] for ids in (query.local.row(0), matched)
+    )
     return models.SimilarityAnswer(
         one=node_of(snapshot, one),
         other=node_of(snapshot, other),
@@ -274,14 +267,9 @@ def similarity(snapshot: Snapshot, request: models.SimilarityRequest) -> models.
         measure=settings.measure,
         matches=[
             models.MatchedEdge(
-                edge=_edge(snapshot, first),
-                matched=_edge(snapshot, second),
-                similarity=value,
-                alike=list(agreeing_facts(edge_info(snapshot.graph, first), edge_info(snapshot.graph, second))),
+                edge=_edge(first), matched=_edge(second), similarity=value, alike=list(agreeing_facts(first, second))
             )
-            for first, second, value in zip(
-                query.local.row(0)[best].tolist(), matched[best].tolist(), values[best].tolist()
-            )
+            for first, second, value in zip(edges, matches_of_edges, values[best].tolist())
         ],
         num_matches=len(known),
     )
@@ -358,11 +346,6 @@ def agreement_of(snapshot: Snapshot) -> float | None:
     return float(trained.facts.test["accuracy"])
 
 
-def _votes(snapshot: Snapshot, nodes: Sequence[int], weights: Sequence[float]) -> list[Vote]:
-    about = ((_about(snapshot, node), weight) for node, weight in zip(nodes, weights))
-    return [Vote(id=one["id"], name=one["name"], label=one["label"], weight=weight) for one, weight in about]
-
-
 def _similarities(found: Nearest | Similarities, rank: int) -> dict[str, Any]:
     """How similar the first query and a case are; nothing is known of the structure if one of them has no edges."""
     overall, node, structure = (float(part[0, rank]) for part in (found.overall, found.node, found.structure))
@@ -370,22 +353,5 @@ def _similarities(found: Nearest | Similarities, rank: int) -> dict[str, Any]:
     return {"similarity": overall, "node_similarity": node, "structure_similarity": known}
 
 
-def _edge(snapshot: Snapshot, edge: int) -> models.LocalEdge:
-    return models.LocalEdge(id=edge, ends=snapshot.graph.edges.ends[edge].tolist(), carries=_carried(snapshot, edge))
-
-
-def _carried(snapshot: Snapshot, edge: int) -> models.EdgeValue | None:
-    if snapshot.graph.edge_values is None:
-        return None
-    info = edge_info(snapshot.graph, edge)
-    return models.EdgeValue(
-        start=info.start if info.directed else None,
-        end=info.end if info.directed else None,
-        type=info.type,
-        weight=info.weight,
-        facts=info.facts,
-    )
-
-
-def _by_class(snapshot: Snapshot, values: Sequence[float]) -> dict[str, float]:
-    return dict(zip(snapshot.graph.class_names, values))
+def _edge(info: EdgeInfo) -> models.Edge:
+    return models.Edge.model_validate(info, from_attributes=True)

@@ -16,8 +16,8 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client import generate_latest as latest
-from pydantic import TypeAdapter
 from starlette.middleware.base import RequestResponseEndpoint
+from starlette.responses import PlainTextResponse
 
 from se_gnn import __version__
 from se_gnn.apps.service import answers, models
@@ -31,17 +31,6 @@ FEWEST_COLORS = 256  # of classes: another model may have more than this one
 
 DESCRIPTION = "What a model predicts for the nodes of a graph, and the labeled nodes behind every prediction."
 
-REFERENCE = {"$ref": "#/components/schemas/Explanation"}
-PAIR = {"$ref": "#/components/schemas/ExplanationOfPair"}
-EXPLANATIONS = {
-    "type": "object",
-    "required": ["explanations", "notes"],
-    "additionalProperties": False,
-    "properties": {
-        "explanations": {"type": "array", "items": REFERENCE},
-        "notes": {"type": "array", "items": {"type": "string"}},
-    },
-}
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 
 
@@ -93,19 +82,15 @@ def _watch(router: APIRouter, store: Store, registry: CollectorRegistry) -> None
             raise busy("all nodes are being scored", 1)
         return models.Readiness(status="ready", digest=snapshot.digest or "", scored=True, refused=store.refused)
 
-    @router.get("/metrics", response_class=Response, responses=described("figures", {"type": "string"}, "text/plain"))
+    @router.get("/metrics", response_class=PlainTextResponse)
     async def figures() -> Response:
         """Figures for Prometheus."""
         return Response(latest(registry), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-def described(what: str, schema: Mapping[str, Any], kind: str = "application/json") -> dict[int | str, dict[str, Any]]:
-    """What OpenAPI says of an answer that FastAPI does not know the type of."""
-    return {200: {"description": what, "content": {kind: {"schema": schema}}}}
-
-
 def add_routes(router: APIRouter, store: Store, pool: WorkPool) -> None:
     """Answer for a store, under the addresses of the service."""
+    from se_gnn.links import PairExplanation  # with scikit-learn, which takes a second
 
     def get(path: str, answer: Callable[..., Any], **about: Any) -> None:
         router.get(path, **about)(endpoint(answer, store, pool))
@@ -115,10 +100,9 @@ def add_routes(router: APIRouter, store: Store, pool: WorkPool) -> None:
 
     get("/model", answers.model)
     get("/nodes", answers.nodes)
-    post("/predict", answers.predictions, name="predict")
-    many = described("the explanations, in the order of the request, and notes on new rows", EXPLANATIONS)
-    post("/explain", answers.explain_batch, responses=many)
-    one = described("the explanation", REFERENCE)
+    post("/predict", answers.predictions, name="predict", responses={200: {"model": models.Predictions}})
+    post("/explain", answers.explain_batch, responses={200: {"model": models.Explanations}})
+    one = {200: {"description": "the explanation", "content": {"application/json": {"schema": models.EXPLANATION}}}}
     get("/nodes/{node:path}/explanation", answers.explain_node, name="explain", responses=one)
     get("/nodes/{node:path}/nearest", answers.nearest)
     get("/nodes/{node:path}/local-graph", answers.local_graph)
@@ -126,7 +110,7 @@ def add_routes(router: APIRouter, store: Store, pool: WorkPool) -> None:
     get("/nodes/{node:path}", answers.node)
     post("/similarity", answers.similarity)
     post("/pairs", answers.pairs)
-    get("/pairs/explanation", answers.explain_pair, responses=described("the explanation of a pair", PAIR))
+    get("/pairs/explanation", answers.explain_pair, responses={200: {"model": PairExplanation}})
     get("/map", answers.node_map)
 
 
@@ -158,7 +142,6 @@ def describe(app: FastAPI) -> None:
             schemas = found.setdefault("components", {}).setdefault("schemas", {})
             schemas["Problem"] = Problem.model_json_schema()
             schemas.update(explanation_schemas(schema(), "Explanation"))
-            schemas.update(explanation_schemas(_pair_schema(), "ExplanationOfPair"))
             app.openapi_schema = found
         return app.openapi_schema
 
@@ -172,12 +155,6 @@ def explanation_schemas(given: Mapping[str, Any], name: str) -> dict[str, Any]:
     parts = whole.pop("$defs")
     whole.pop("$schema", None)
     return {name: whole, **{f"{name}-{part}": found for part, found in parts.items()}}
-
-
-def _pair_schema() -> dict[str, Any]:
-    from se_gnn.links import PairExplanation
-
-    return TypeAdapter(PairExplanation).json_schema()
 
 
 def measured(app: FastAPI, pool: WorkPool) -> CollectorRegistry:

@@ -17,11 +17,10 @@ import numpy as np
 from se_gnn.errors import InputError
 from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.graph.arrays import BoolArray, Float64Array, FloatArray, IntArray
-from se_gnn.model import Model, Prediction
-from se_gnn.model.numbers import COVERAGE, NumberPrediction, calibrate_intervals, predict_numbers
+from se_gnn.model import Prediction
+from se_gnn.model.numbers import Calibration, NumberPrediction
 from se_gnn.plot.style import class_style, number_style
 from se_gnn.report.predictions import certainty
-from se_gnn.results import as_file, number_columns, prediction_columns
 
 SHADES = 8  # of numbers on the map
 _DIGITS = re.compile(r"(\d+)")
@@ -57,19 +56,45 @@ class Colors:
     group: IntArray
 
 
-class ClassColumns:
+class _Columns:
+    """What is predicted of each node, or known of it, [N] each.
+
+    ``outcome`` is 0 where nothing is known, 1 where the prediction is wrong and 2 where it is right.
+    """
+
+    kind: ClassVar[str]
+
+    def __init__(
+        self, graph: Graph, predicted: Any, outcome: IntArray, found: Prediction | NumberPrediction | None = None
+    ) -> None:
+        self.graph, self.predicted, self.outcome = graph, predicted, outcome
+        self.closest: IntArray | None = None if found is None else found.cases[:, 0]
+        self.weight: FloatArray = np.zeros(len(outcome), np.float32) if found is None else found.weights[:, 0]
+
+    def measure(self, of: int | None) -> Any:
+        """What bounds are compared with: the predicted numbers; of classes a probability, [N]."""
+        if of is not None:
+            raise InputError("of names a class, and this model predicts none")
+        return self.predicted
+
+    def having(self, predicted: int | None, label: int | None) -> BoolArray:
+        """Nodes with a predicted and a known class, [N]; None: any."""
+        if predicted is not None or label is not None:
+            raise InputError("predicted and label are classes, and this model predicts none: use least and most")
+        return np.ones(len(self.outcome), bool)
+
+
+class ClassColumns(_Columns):
     """A class for each node, with its probability."""
 
-    kind: ClassVar = "class"
+    kind = "class"
 
     def __init__(self, graph: Graph, found: Prediction) -> None:
-        self.graph, self.found = graph, found
-        self.predicted: IntArray = found.classes
-        self.probability: FloatArray = np.minimum(certainty(found), 1)  # sums of float32 weights may pass 1
-        self.closest: IntArray = found.cases[:, 0]
-        self.weight: FloatArray = found.weights[:, 0]
         known = graph.labels[found.nodes]
-        self.outcome: IntArray = np.where(known == UNKNOWN, 0, 1 + (known == self.predicted))
+        outcome = np.where(known == UNKNOWN, 0, 1 + (known == found.classes))
+        super().__init__(graph, found.classes, outcome, found)
+        self.found = found
+        self.probability: FloatArray = np.minimum(certainty(found), 1)  # sums of float32 weights may pass 1
 
     def measure(self, of: int | None) -> FloatArray:
         """Probability of a class, or of the predicted class of each node, [N]."""
@@ -90,9 +115,9 @@ class ClassColumns:
 
     def having(self, predicted: int | None, label: int | None) -> BoolArray:
         """Nodes with a predicted and a known class, [N]; None: any."""
-        everyone = np.ones(len(self.predicted), bool)
-        is_predicted = everyone if predicted is None else self.predicted == predicted
-        return is_predicted & (everyone if label is None else self.graph.labels == label)
+        is_predicted = True if predicted is None else self.predicted == predicted
+        is_known = True if label is None else self.graph.labels == label
+        return np.full(len(self.outcome), True) & is_predicted & is_known
 
     def row(self, node: int) -> dict[str, Any]:
         """What is predicted of one node."""
@@ -104,33 +129,20 @@ class ClassColumns:
         colors = [class_style(label).color for label in range(self.graph.num_classes)]
         return Colors(list(self.graph.class_names), colors, self.predicted)
 
-    def as_csv(self, nodes: IntArray) -> bytes:
-        """As `se-gnn predict` writes some nodes."""
-        return as_file(".csv", prediction_columns(self.found.rows(nodes), self.graph))
 
+class NumberColumns(_Columns):
+    """A number for each node, with its interval; without calibration nodes it is not bounded."""
 
-class NumberColumns:
-    """A number for each node, with its interval."""
+    kind = "number"
 
-    kind: ClassVar = "number"
-
-    def __init__(self, model: Model, found: NumberPrediction) -> None:
-        self.model, self.graph, self.predicted = model, model.graph, found.values
-        known = model.graph.values[found.nodes]
-        self.closest: IntArray = found.cases[:, 0]
-        self.weight: FloatArray = found.weights[:, 0]
-        calibration = calibrate_intervals(model)
-        reach = np.full(len(known), np.inf) if calibration is None else calibration.reach(found.spread)
-        self.low: Float64Array = self.predicted - reach
-        self.high: Float64Array = self.predicted + reach
-        self.error: Float64Array = np.abs(known - self.predicted)
-        self.outcome: IntArray = np.where(np.isnan(known) | np.isinf(reach), 0, 1 + (self.error <= reach))
-
-    def measure(self, of: int | None) -> Float64Array:
-        """The predicted numbers, [N]."""
-        if of is not None:
-            raise InputError(f"of names a class, and this model predicts a number: {self.graph.numbers.name}")
-        return self.predicted
+    def __init__(self, graph: Graph, found: NumberPrediction, intervals: Calibration | None) -> None:
+        known = graph.values[found.nodes]
+        reach = np.full(len(known), np.inf) if intervals is None else intervals.reach(found.spread)
+        self.low: Float64Array = found.values - reach
+        self.high: Float64Array = found.values + reach
+        self.error: Float64Array = np.abs(known - found.values)
+        outcome = np.where(np.isnan(known) | np.isinf(reach), 0, 1 + (self.error <= reach))
+        super().__init__(graph, found.values, outcome, found)
 
     def keys(self, of: int | None) -> Keys:
         """What each column is sorted by; a number that is not known comes first, as the lowest."""
@@ -140,12 +152,6 @@ class NumberColumns:
             Sort.error: lambda: np.nan_to_num(self.error, nan=-1.0),
             Sort.width: lambda: self.high - self.low,
         }
-
-    def having(self, predicted: int | None, label: int | None) -> BoolArray:
-        """All nodes: numbers are asked for by their range."""
-        if predicted is not None or label is not None:
-            raise InputError("predicted and label are classes, and this model predicts a number: use least and most")
-        return np.ones(len(self.predicted), bool)
 
     def interval(self, node: int) -> tuple[float, float] | None:
         """The interval of a node; None: it has none."""
@@ -164,60 +170,31 @@ class NumberColumns:
         shades = [number_style(share).color for share in np.linspace(0.1, 1, len(names))]
         return Colors(names, shades, group)
 
-    def as_csv(self, nodes: IntArray) -> bytes:
-        """As `se-gnn predict` writes some nodes."""
-        coverage = COVERAGE if np.isfinite(self.low).all() else None
-        return as_file(".csv", number_columns(self.model, nodes, coverage=coverage))
 
-
-class LinkColumns:
+class LinkColumns(_Columns):
     """How many links each node has: links are predicted for pairs of nodes."""
 
-    kind: ClassVar = "link"
+    kind = "link"
 
     def __init__(self, graph: Graph) -> None:
-        self.graph, self.links = graph, graph.degrees
-        self.outcome: IntArray = np.zeros(graph.num_nodes, np.int64)
-        self.weight, self.closest = np.zeros(graph.num_nodes, np.float32), None
-
-    def measure(self, of: int | None) -> IntArray:
-        """The numbers of links, [N]."""
-        return self.links
+        super().__init__(graph, graph.degrees, np.zeros(graph.num_nodes, np.int64))
 
     def keys(self, of: int | None) -> Keys:
         """What each column is sorted by."""
-        return {Sort.links: lambda: self.links}
-
-    def having(self, predicted: int | None, label: int | None) -> BoolArray:
-        """All nodes."""
-        return np.ones(len(self.links), bool)
+        return {Sort.links: lambda: self.predicted}
 
     def row(self, node: int) -> dict[str, Any]:
         """What is known of one node."""
-        return {"links": int(self.links[node])}
+        return {"links": int(self.predicted[node])}
 
     def colors(self) -> Colors:
         """The node types."""
         names, types = list(self.graph.node_type_names) or ["node"], self.graph.node_types
-        group = np.zeros(len(self.links), np.int64) if types is None else types.astype(np.int64)
+        group = np.zeros(self.graph.num_nodes, np.int64) if types is None else types.astype(np.int64)
         return Colors(names, [class_style(one).color for one in range(len(names))], group)
-
-    def as_csv(self, nodes: IntArray) -> bytes:
-        """Refused: there is nothing to predict of a node alone."""
-        raise InputError("links are predicted for pairs: se-gnn recommend writes the likeliest links of all nodes")
 
 
 Columns = ClassColumns | NumberColumns | LinkColumns
-
-
-def predict(model: Model, nodes: IntArray) -> Prediction | NumberPrediction:
-    """What a model predicts of some nodes."""
-    return predict_numbers(model, nodes) if model.graph.predicts_numbers else model.predict(nodes)
-
-
-def columns_of(model: Model, found: Prediction | NumberPrediction) -> Columns:
-    """The columns of a model, from the prediction of all nodes."""
-    return ClassColumns(model.graph, found) if isinstance(found, Prediction) else NumberColumns(model, found)
 
 
 def known_value(graph: Graph, node: int) -> Value | None:

@@ -6,7 +6,7 @@ import inspect
 from typing import Annotated, Any, Literal, Self
 
 from fastapi import Depends, Path, Query
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 
 from se_gnn.apps.service.node_table import LARGEST_ID, NodeId, NodeQuery, Outcome, Part
 
@@ -18,6 +18,7 @@ MOST_NEAREST = 1000  # K of a what-if: each case is left out in turn
 MOST_BATCH = 100  # explanations of one request
 MOST_NEW = 10_000  # rows of one table in a request
 LONGEST_NAME = 10_000
+EXPLANATION: dict[str, JsonValue] = {"$ref": "#/components/schemas/Explanation"}
 
 
 def _writable(value: Any) -> Any:
@@ -34,10 +35,6 @@ Rows = list[dict[str, Cell]]
 Table = Annotated[Rows, Field(min_length=1, max_length=MOST_NEW)]
 Value = Annotated[str | float, BeforeValidator(_writable)]  # a class by its name, or a number in its column's unit
 Probability = Annotated[float, Field(ge=0, le=1.000001)]
-Probabilities = Annotated[
-    dict[Text, Probability] | None,
-    Field(description="one per class, by name; they add up to 1. null if numbers are predicted"),
-]
 Interval = Annotated[
     tuple[float, float] | None, Field(description="of a number: low and high; null without calibration nodes")
 ]
@@ -141,28 +138,19 @@ class Notes(Answer):
     notes: list[Text] = Field([], description="what was unusual about new rows: unknown categories, for example")
 
 
-class Vote(Answer):
-    """A case and its weight."""
-
-    id: NodeId
-    name: Text
-    label: Value
-    weight: Probability
-
-
-class PredictedNode(Node):
-    """A node, and what the model says of it."""
-
-    predicted: Value
-    probabilities: Probabilities = None
-    interval: Interval = None
-    votes: list[Vote] = Field(description="the K nearest labeled nodes, nearest first")
-
-
 class Predictions(Notes):
     """Predictions in the order of the request."""
 
-    predictions: list[PredictedNode]
+    predictions: list[dict[str, Any]] = Field(
+        description="as `se-gnn predict` writes them to a .jsonl file: the node, its class and all probabilities, or "
+        "its number and interval, and the nearest cases with their weights"
+    )
+
+
+class Explanations(Notes):
+    """Explanations in the order of the request."""
+
+    explanations: list[Any] = Field(json_schema_extra={"items": EXPLANATION})
 
 
 class Nearest(Node):
@@ -181,22 +169,16 @@ class NearestPage(Page):
     nearest: list[Nearest]
 
 
-class EdgeValue(Answer):
-    """What an edge carries; None: edges of this graph have no such thing, or it has no direction."""
+class Edge(Answer):
+    """An edge, as explanations mention it; it leads from start to end if it is directed."""
 
-    start: NodeId | None = Field(description="the node it starts at; null: no direction")
-    end: NodeId | None = Field(description="the node it leads to; null: no direction")
-    type: Text | None = Field(description="its type")
+    id: NodeId = Field(description="its row in the edge list of the graph")
+    start: NodeId
+    end: NodeId
+    directed: bool
+    type: Text | None
     weight: float | None
-    facts: dict[Text, Text] = Field(description="weight and attributes as they are shown, by their names")
-
-
-class LocalEdge(Answer):
-    """An edge: its id, a row of the graph's edge list, and its two nodes."""
-
-    id: NodeId
-    ends: Annotated[list[NodeId], Field(min_length=2, max_length=2)]
-    carries: EdgeValue | None = Field(None, description="null: the edges of this graph have no attributes")
+    facts: dict[Text, Text] = Field(description="type, weight and attributes as they are shown, by their names")
 
 
 class LocalGraphPage(Page):
@@ -204,7 +186,7 @@ class LocalGraphPage(Page):
 
     node: Node
     hops: int = Field(ge=1)
-    edges: list[LocalEdge]
+    edges: list[Edge]
     nodes: list[Node]
 
 
@@ -218,8 +200,8 @@ class SimilarityRequest(Answer):
 class MatchedEdge(Answer):
     """An edge of the first node's local graph and its best match in the second's."""
 
-    edge: LocalEdge
-    matched: LocalEdge
+    edge: Edge
+    matched: Edge
     similarity: float
     alike: list[Text] = Field(description="what both edges have in common: type, weight, attributes by name")
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numba
 import numpy as np
 
-from se_gnn.apps.service.columns import Columns, LinkColumns, columns_of, predict
+from se_gnn.apps.service.columns import ClassColumns, Columns, LinkColumns, NumberColumns
 from se_gnn.apps.service.node_table import NodeMap, NodeTable
 from se_gnn.errors import InputError
 from se_gnn.explain import Comparison
@@ -29,7 +29,8 @@ from se_gnn.graph.storage import graph_digest
 from se_gnn.labels.novelty import Novelty, novelty_of_all
 from se_gnn.model import Model, Prediction
 from se_gnn.model.folder import is_links_folder, load_model, model_digest
-from se_gnn.model.numbers import NumberPrediction
+from se_gnn.model.numbers import Calibration, NumberPrediction, calibrate_intervals
+from se_gnn.results import predict
 
 if TYPE_CHECKING:
     from se_gnn.links import SEGNNLinkPredictor
@@ -113,6 +114,11 @@ class Snapshot:
         """Nodes that were looked at last, compared with all cases."""
         return Comparisons(self.trained)
 
+    @cached_property
+    def intervals(self) -> Calibration | None:
+        """How far the intervals of numbers reach; None: there is nothing to calibrate on, or classes are predicted."""
+        return calibrate_intervals(self.trained) if self.graph.predicts_numbers else None
+
     def once(self, name: str, make: Callable[[], T]) -> T:
         """What is made for pages once, and kept as long as the model is served."""
         if name not in self._once:
@@ -159,7 +165,11 @@ class Snapshot:
                 with turn():
                     blocks.append(predict(self.trained, np.arange(low, min(low + BLOCK, self.graph.num_nodes))))
             self.prediction = type(blocks[0]).joined(blocks)  # type: ignore[arg-type]
-            columns, everyone = columns_of(self.trained, self.prediction), np.arange(self.graph.num_nodes)
+            if isinstance(self.prediction, NumberPrediction):
+                columns = NumberColumns(self.graph, self.prediction, self.intervals)
+            else:
+                columns = ClassColumns(self.graph, self.prediction)
+            everyone = np.arange(self.graph.num_nodes)
             placed = NodeMap(self.trained.embedded.rows(everyone).cpu().numpy(), columns)
         table = NodeTable(columns, placed.points)
         self.table, self.map = table, placed

@@ -13,7 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from se_gnn import __version__
-from se_gnn.apps.web.guard import SIGN_IN, Guard, ProblemError, Session, wants_page
+from se_gnn.apps.web.guard import SIGN_IN, Guard, Session, problem_response, wants_page
 from se_gnn.apps.web.settings import WebSettings
 from se_gnn.errors import InputError
 from se_gnn.report.templating import page_environment
@@ -53,7 +53,7 @@ class Assets:
         @app.get("/assets/{version}/{name}", include_in_schema=False)
         async def asset(version: str, name: str) -> Response:
             if version != self.version or name not in self._files:
-                raise ProblemError(404, "there is no such asset")
+                raise HTTPException(404, "there is no such asset")
             keep = {"Cache-Control": "public, max-age=31536000, immutable"}
             return Response(self._files[name], media_type=TYPES[name[name.rfind(".") :]], headers=keep)
 
@@ -84,27 +84,24 @@ def new_application(settings: WebSettings, pages: Pages, **about: Any) -> FastAP
 
 
 def _answer_errors(app: FastAPI, pages: Pages) -> None:
-    @app.exception_handler(ProblemError)
-    async def problem(request: Request, error: ProblemError) -> Response:
+    usual = {"Not Found": "there is nothing at this address", "Method Not Allowed": "this address takes another method"}
+
+    @app.exception_handler(HTTPException)
+    async def problem(request: Request, error: HTTPException) -> Response:
+        error.detail = usual.get(error.detail, error.detail)
         if not wants_page(request):
-            return error.response()
-        page = pages.html("problem.html", status=error.status, code=error.status, detail=error.detail)
-        page.headers.update(error.headers)
+            return problem_response(error)
+        page = pages.html("problem.html", status=error.status_code, code=error.status_code, detail=error.detail)
+        page.headers.update(error.headers or {})
         return page
 
     @app.exception_handler(InputError)
     async def mistake(request: Request, error: InputError) -> Response:
-        return await problem(request, ProblemError(400, str(error)))
+        return await problem(request, HTTPException(400, str(error)))
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
-        return await problem(request, ProblemError(422, "; ".join(_in_words(one) for one in error.errors()[:5])))
-
-    @app.exception_handler(HTTPException)
-    async def http(request: Request, error: HTTPException) -> Response:
-        usual = {404: "there is nothing at this address", 405: "this address takes another method"}
-        detail = usual.get(error.status_code, str(error.detail))
-        return await problem(request, ProblemError(error.status_code, detail, headers=error.headers))
+        return await problem(request, HTTPException(422, "; ".join(_in_words(one) for one in error.errors()[:5])))
 
 
 def _in_words(error: dict[str, Any]) -> str:

@@ -18,13 +18,14 @@ import logging
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, Field
 from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
@@ -88,10 +89,16 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
+        body: list[Message] = []
+
+        async def given() -> Message:
+            return body.pop() if body else await receive()
+
         try:
             self._check(request)
-            body = await _whole_body(request, self._settings.most_bytes)
-            await self._app(scope, _once(body, receive), answer)
+            whole = await _whole_body(request, self._settings.most_bytes)
+            body.append({"type": "http.request", "body": whole, "more_body": False})
+            await self._app(scope, given, answer)
         except Exception as error:
             refusal = _refusal(request, error)
             if started:
@@ -101,32 +108,32 @@ class Guard:
     def _check(self, request: Request) -> None:
         scope, hosts = request.scope, request.headers.getlist("host")
         if len(hosts) != 1 or not self._settings.allows(hosts[0]):
-            raise ProblemError(400, "the header Host must be a name of this server; see --allow-host")
+            raise HTTPException(400, "the header Host must be a name of this server; see --allow-host")
         target = scope.get("raw_path") or scope["path"].encode()
         if len(target) + len(scope.get("query_string", b"")) > LONGEST_TARGET:
-            raise ProblemError(414, f"path and query must be at most {LONGEST_TARGET} characters")
+            raise HTTPException(414, f"path and query must be at most {LONGEST_TARGET} characters")
         _check_origin(request, hosts[0])
         wait = self._rate.wait_of(request.client.host if request.client else "unknown")
         if wait:
             seconds = str(max(1, math.ceil(wait)))
-            raise ProblemError(
+            raise HTTPException(
                 429, f"more than {self._settings.per_second:g} requests a second", headers={"Retry-After": seconds}
             )
         is_open = scope["path"] in OPEN_PATHS or scope["path"].startswith(ASSETS)
         if self._session is not None and not is_open and not self._session.allows(request):
-            raise ProblemError(
+            raise HTTPException(
                 401, "this server requires a token: Authorization: Bearer TOKEN", headers={"WWW-Authenticate": "Bearer"}
             )
 
 
 def _refusal(request: Request, error: Exception) -> Response:
     """What is answered in place of an answer."""
-    if not isinstance(error, ProblemError):
+    if not isinstance(error, HTTPException):
         _log.exception("unexpected error")
-        error = ProblemError(500, "internal error; the server's log has the details")
-    if error.status == 401 and request.method == "GET" and wants_page(request):
+        error = HTTPException(500, "internal error; the server's log has the details")
+    if error.status_code == 401 and request.method == "GET" and wants_page(request):
         return Response(status_code=303, headers={"Location": SIGN_IN})
-    return error.response()
+    return problem_response(error)
 
 
 def wants_page(request: Request) -> bool:
@@ -142,17 +149,17 @@ def _check_origin(request: Request, host: str) -> None:
         except ValueError:
             asked_by = ""
         if asked_by != host.lower():
-            raise ProblemError(403, "the header Origin names another site")
+            raise HTTPException(403, "the header Origin names another site")
     elsewhere = headers.get("sec-fetch-site") in ("cross-site", "same-site")
     followed = request.method in ("GET", "HEAD") and headers.get("sec-fetch-mode") == "navigate"
     if elsewhere and not followed:
-        raise ProblemError(403, "requests from other sites are refused; only links may lead here")
+        raise HTTPException(403, "requests from other sites are refused; only links may lead here")
 
 
 async def _whole_body(request: Request, most: int) -> bytes:
     """All of a body, which is small."""
     length = request.headers.get("content-length", "")
-    too_large = ProblemError(413, f"the body must be at most {most} bytes")
+    too_large = HTTPException(413, f"the body must be at most {most} bytes")
     if length.isdecimal() and (len(length) > 18 or int(length) > most):
         raise too_large
     body = bytearray()
@@ -163,24 +170,10 @@ async def _whole_body(request: Request, most: int) -> bytes:
                 if len(body) > most:
                     raise too_large
     except TimeoutError:
-        raise ProblemError(408, f"the body took longer than {BODY_SECONDS:g} seconds to arrive") from None
+        raise HTTPException(408, f"the body took longer than {BODY_SECONDS:g} seconds to arrive") from None
     except ClientDisconnect:
         pass  # nobody waits for the answer
     return bytes(body)
-
-
-def _once(body: bytes, receive: Receive) -> Receive:
-    """Hand a body out, then whatever comes after it."""
-    given = False
-
-    async def call() -> Message:
-        nonlocal given
-        if given:
-            return await receive()
-        given = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return call
 
 
 class Problem(BaseModel):
@@ -192,23 +185,16 @@ class Problem(BaseModel):
     detail: str = Field(description="what is wrong with this request, and what to do")
 
 
-class ProblemError(Exception):
-    """Ends a request with a status and a reason."""
-
-    def __init__(self, status: int, detail: str, *, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(detail)
-        self.status, self.detail, self.headers = status, detail, dict(headers or {})
-
-    def response(self) -> Response:
-        """The answer to the request."""
-        title = HTTPStatus(self.status).phrase
-        body = {"type": "about:blank", "title": title, "status": self.status, "detail": self.detail}
-        return Response(json.dumps(body), self.status, self.headers, MEDIA_TYPE)
+def problem_response(error: HTTPException) -> Response:
+    """The answer to a request that ends with an error."""
+    status = error.status_code
+    body = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": error.detail}
+    return Response(json.dumps(body), status, error.headers, MEDIA_TYPE)
 
 
-def busy(detail: str, seconds: int = 1) -> ProblemError:
+def busy(detail: str, seconds: int = 1) -> HTTPException:
     """The server has too much to do; ask again in some seconds."""
-    return ProblemError(503, detail, headers={"Retry-After": str(seconds)})
+    return HTTPException(503, detail, headers={"Retry-After": str(seconds)})
 
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {

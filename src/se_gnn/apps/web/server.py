@@ -122,7 +122,7 @@ class WorkPool:
     def __init__(self, *, workers: int, waiting: int, seconds: float, turn: Turn = nullcontext) -> None:
         self.workers, self.waiting, self.seconds, self._turn = workers, waiting, seconds, turn
         self._executor: ThreadPoolExecutor | None = None
-        self._held: set[Future[object]] = set()
+        self._held: set[Future[Any]] = set()
 
     @property
     def busy(self) -> int:
@@ -133,7 +133,6 @@ class WorkPool:
         """The result of a call; 503 if the pool is full or the time runs out."""
         if len(self._held) >= self.workers + self.waiting:
             raise busy("the server is busy; ask again", 1)
-        loop = asyncio.get_running_loop()
 
         def in_turn() -> T:
             with self._turn():
@@ -142,8 +141,8 @@ class WorkPool:
         if self._executor is None:
             self._executor = ThreadPoolExecutor(self.workers, thread_name_prefix="se-gnn-work")
         future = self._executor.submit(in_turn)
-        self._held.add(future)  # type: ignore[arg-type]
-        future.add_done_callback(lambda done: _release(loop, self._held, done))
+        self._held.add(future)
+        future.add_done_callback(self._held.discard)
         try:
             async with asyncio.timeout(self.seconds):
                 return await asyncio.wrap_future(future)
@@ -156,10 +155,3 @@ class WorkPool:
         if self._executor is not None:
             self._executor.shutdown(wait=False, cancel_futures=True)
             self._executor = None
-
-
-def _release(loop: asyncio.AbstractEventLoop, held: set[Future[object]], done: Future[T]) -> None:
-    if loop.is_closed():
-        held.discard(done)
-    else:
-        loop.call_soon_threadsafe(held.discard, done)

@@ -36,7 +36,7 @@ from se_gnn.similarity.cpu.matching import (
 )
 from se_gnn.similarity.cpu.pairs import pair_matches, pair_means
 from se_gnn.similarity.edges import edge_vectors
-from se_gnn.similarity.items import KeyEdges, QueryEdges, Rows, Way
+from se_gnn.similarity.items import LocalEdges, Rows, Way
 from se_gnn.similarity.measure import EPS
 
 if TYPE_CHECKING:
@@ -51,16 +51,16 @@ MANY = 2**16  # similarities that are worth a thread
 class CpuBackend(Backend):
     """Comparisons in float32, with the same bits for any number of threads."""
 
-    def match(self, points: Points, queries: QueryEdges, keys: KeyEdges) -> tuple[Tensor, Tensor]:
+    def match(self, points: Points, queries: LocalEdges, keys: LocalEdges) -> tuple[Tensor, Tensor]:
         """Find best matches by products of nodes: see `matching.py`."""
         best, winners = Matcher(Vectors.of(points), queries, keys).match(0, len(queries))
         return torch.from_numpy(best), torch.from_numpy(winners)
 
     def pull_back(
-        self, points: Points, queries: QueryEdges, keys: KeyEdges, best: Tensor, winners: Tensor, grad: Tensor
+        self, points: Points, queries: LocalEdges, keys: LocalEdges, best: Tensor, winners: Tensor, grad: Tensor
     ) -> Tensor:
         """Through the winning pairs alone, every sum in a fixed order."""
-        h, query_ends, key_ends = points.vectors.contiguous(), queries.ends, keys.node_ends
+        h, query_ends, key_ends = points.vectors.contiguous(), queries.ends, keys.ends
         if not len(keys):
             return torch.zeros_like(h)
         asking, answering = (edge_vectors(h, torch.from_numpy(ends)).numpy() for ends in (query_ends, key_ends))
@@ -143,13 +143,13 @@ def _matchers(vectors: Vectors, way: Way, held: int) -> Iterator[Matcher]:
     """
     queries, keys = way
     nodes, ends = take_queries(queries.ends, len(vectors.moved), len(vectors.moved) + 2 * LANES, 0)
-    count = math.ceil(4 * len(nodes) * len(keys.nodes) / held)
+    count = math.ceil(4 * len(nodes) * len(keys.distinct_ends[0]) / held)
     if not 0 < count <= max(1, keys.num_local // FEWEST):
         yield Matcher(vectors, queries, keys, held)
         return
     for low, high in itertools.pairwise(np.linspace(0, keys.num_local, count + 1).astype(np.int64).tolist()):
         part = keys if count == 1 else keys.select(np.arange(low, high))
-        gram = multiplied(vectors.moved, nodes, packed(vectors.moved, part.nodes))
+        gram = multiplied(vectors.moved, nodes, packed(vectors.moved, part.distinct_ends[0]))
         yield Matcher(vectors, queries, part, held, NodeProducts(gram, ends))
 
 

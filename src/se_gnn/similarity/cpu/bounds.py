@@ -1,225 +1,271 @@
-"""Bounds of similarity: a first one of a query and all cases, and closer ones of a pair by short vectors of edges.
+r"""Upper bounds of similarity: a first one of a query and all cases, and a closer one of a pair.
 
-The first bound of all pairs comes from node similarity and from the centers of edges. For a pair, the edges of one node
-lie side by side, in lanes, and meet those of the other one after the other: what the best match of each is at most, by
-vectors of `SHORT` coordinates; at most and at least, by vectors of `LONG`. Shapes: L cases, C centers.
+A vector :math:`a` becomes its coordinates along a few directions, :math:`a_1`, and the length of all the rest,
+:math:`|a_2|`. Lengths stay, and :math:`a \cdot b` is at most :math:`a_1 \cdot b_1 + |a_2||b_2|` (Cauchy-Schwarz). The
+directions are those in which the vectors spread most: trained embeddings have few, so that the rest is short and the
+bound is close.
+
+The first bound comes from node similarity and from *centers* of edges. Every edge :math:`a` of a query lies at a
+distance :math:`r` from its nearest center :math:`c`, and the edges :math:`b` of a case at
+:math:`D[c, l] = \min_b |c - b|` or more. By the triangle inequality :math:`|a - b| \ge D[c, l] - r`. That is convex in
+:math:`r`, so that the edges of a query with the same center count by their mean radius (Jensen). All of it in a few
+directions: a distance there is never more than the whole.
+
+For the closer bound the edges of the query lie side by side, in lanes, and meet those of the case one after the other.
+Shapes: n vectors, D dimensions, T nodes, C centers, L cases, A directions.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
+import numba
 import numpy as np
+import numpy.typing as npt
+from scipy.spatial import KDTree
+from scipy.spatial.distance import cdist
 
 from se_gnn.compiled_code import compiled
 from se_gnn.deterministic.vectors import WIDTH
-from se_gnn.graph.arrays import FloatArray, Int32Array
-from se_gnn.similarity.cpu.lanes import FAST, LONG, PLAIN, SHORT, bound_long, bound_short
-from se_gnn.similarity.cpu.short import UNDERFLOW, UNIT, Edges, Nodes, Terms
+from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
+from se_gnn.similarity.cpu.lanes import bound_lanes
+from se_gnn.similarity.cpu.matching import Vectors, edge_squares
+from se_gnn.similarity.items import LocalEdges
+from se_gnn.similarity.measure import EPS
 
-LOWEST = np.finfo(np.float32).min
+SHORT, LONG = 8, 48  # numbers that a vector becomes: for a quick look, and for one that tells nearly all
+SAMPLE = 4096  # vectors that directions, or centers, are found from
+BLOCK = 1 << 17  # vectors that are held in float64 at a time
+UNIT = 2.0**-24  # rounding of float32
+UP = 1 + 4 * UNIT  # makes up for it
+COUNT = 64  # centers
+ROUNDS = 6  # of moving them to the mean of their edges
+UNDERFLOW = 2.0**-120  # a squared length; of shorter vectors products lose bits, for float32 ends near 2^-149
 
-
-class Lanes(NamedTuple):
-    """Room for the edges of a node side by side, `WIDTH` in a block, and for what is found out about them."""
-
-    short: FloatArray  # [blocks * SHORT, WIDTH]
-    long: FloatArray  # [blocks * LONG, WIDTH]
-    squares: FloatArray  # [blocks * WIDTH]
-    there: FloatArray  # [blocks * WIDTH], 1, and 0 where edges end
-    high: FloatArray  # [blocks, WIDTH], by short vectors
-    sums: FloatArray  # [blocks], of the similarities that these stand for
-    out: FloatArray  # [2, WIDTH], by long vectors
-
-
-@compiled
-def room_for(most: int) -> Lanes:
-    """Room for up to ``most`` edges."""
-    blocks = (most + WIDTH - 1) // WIDTH + 1
-    return Lanes(
-        np.zeros((blocks * SHORT, WIDTH), np.float32),
-        np.zeros((blocks * LONG, WIDTH), np.float32),
-        np.zeros(blocks * WIDTH, np.float32),
-        np.zeros(blocks * WIDTH, np.float32),
-        np.zeros((blocks, WIDTH), np.float32),
-        np.zeros(blocks, np.float32),
-        np.zeros((2, WIDTH), np.float32),
-    )
+# How functions of bounds are compiled. Without counting references to arrays: they keep none, and two threads that
+# count the same would wait for each other. Fast: sums in any order, as bounds decide who is compared, with room for
+# rounding, and never a result.
+FAST: dict[str, Any] = {"_nrt": False, "fastmath": {"reassoc", "contract"}}
 
 
-@compiled(**PLAIN)
-def fill(lanes: Lanes, edges: Edges, node: int) -> None:
-    """Lay out the edges of a node; where they end, the last one again."""
-    start, size = edges.ptr[node], edges.ptr[node + 1] - edges.ptr[node]
-    for e in range(size + -size % WIDTH):
-        block, lane = e // WIDTH, e % WIDTH
-        name = edges.members[start + min(e, size - 1)]
-        lanes.squares[e], lanes.there[e] = edges.squares[name], e < size
-        for d in range(SHORT):
-            lanes.short[block * SHORT + d, lane] = edges.short[name, d]
-        for d in range(LONG):
-            lanes.long[block * LONG + d, lane] = edges.long[name, d]
+def rounding(depth: int) -> np.float32:
+    """What a sum of ``depth`` products in float32 may be wrong by, relative to the lengths of its vectors, twice."""
+    return np.float32(2 * (depth + LONG + WIDTH) * UNIT)
 
 
-@compiled(**FAST)
-def at_most(score: np.float32, square: np.float32, spare: np.float32, apart: np.float32, unit: bool) -> np.float32:
-    """The similarity that a score stands for, plus what the score and the similarity may be wrong by."""
-    if unit:
-        return min(score, np.float32(1)) + spare
-    distance: np.float32 = np.sqrt(max(square - np.float32(2) * (score + spare), np.float32(0)))
-    return -max(distance - apart, np.float32(0))
+class Terms(NamedTuple):
+    """What similarity is made of, and what a sum may be wrong by, relative to the lengths of its vectors."""
+
+    node_weight: np.float32  # lambda
+    unit: bool  # the measure is the cosine, else minus the distance
+    rounding: np.float32
 
 
-@compiled(**FAST)
-def at_least(score: np.float32, square: np.float32, spare: np.float32, apart: np.float32, unit: bool) -> np.float32:
-    """The same less what they may be wrong by; the match that is found may be another that is as good but for that."""
-    if unit:
-        return score - np.float32(2) * spare
-    distance: np.float32 = np.sqrt(max(square - np.float32(2) * score + np.float32(4) * spare, np.float32(0)))
-    return -(distance + apart)
+class ShortVectors(NamedTuple):
+    """Vectors of a few coordinates and the length of the rest, [n, width], and the squares of their lengths, [n]."""
+
+    short: FloatArray
+    squares: FloatArray
 
 
-@compiled(**FAST)
-def short_bound(
-    lanes: Lanes, size: int, keys: Edges, other: int, spare: np.float32, apart: np.float32, unit: bool
-) -> np.float32:
-    """Upper bound of the mean similarity of some edges, in lanes, with their best matches among those of a node.
+@dataclass(frozen=True, slots=True, eq=False)
+class Directions:
+    """Orthonormal directions, [D, A], widest first, in float64, so that short vectors are as exact as float32 can be.
 
-    Leaves the sum over each block in ``lanes.sums``.
+    ``unit``: edges are made of length 1 first.
     """
-    start, end, total = keys.ptr[other], keys.ptr[other + 1], np.float32(0)
-    for block in range((size + WIDTH - 1) // WIDTH):
-        bound_short(lanes.short, block, keys.short, keys.offset, keys.members, start, end, lanes.high)
-        some, low = np.float32(0), block * WIDTH
-        for i in range(WIDTH):
-            some += lanes.there[low + i] * at_most(lanes.high[block, i], lanes.squares[low + i], spare, apart, unit)
-        lanes.sums[block] = some
-        total += some
-    return total / np.float32(size)
+
+    axes: npt.NDArray[np.float64]
+    unit: bool
+
+    @classmethod
+    def of(cls, vectors: FloatArray, *, unit: bool) -> Directions:
+        """Those in which some vectors, [N, D], spread most."""
+        sample = vectors[:: len(vectors) // SAMPLE + 1].astype(np.float64)
+        if unit:
+            sample /= np.maximum(np.linalg.norm(sample, axis=1, keepdims=True), EPS)
+        _, axes = np.linalg.eigh(sample.T @ sample)
+        return cls(np.ascontiguousarray(axes[:, :-LONG:-1]), unit)
+
+    def nodes(self, points: FloatArray) -> ShortVectors:
+        """Points of nodes, [n, D], made short; their lengths stay, be it that of a vector too short to be made 1."""
+        everyone = np.arange(len(points))
+        return self._made(points, np.stack([everyone, everyone], axis=1), LONG, unit=False)
+
+    def edges(self, vectors: FloatArray, ends: IntArray, width: int) -> ShortVectors:
+        """Vectors of edges, the means of those of their ends, [n, 2], made short."""
+        return self._made(vectors, ends, width, unit=self.unit)
+
+    def _made(self, vectors: FloatArray, ends: IntArray, width: int, *, unit: bool) -> ShortVectors:
+        made = ShortVectors(np.zeros((len(ends), width), np.float32), np.zeros(len(ends), np.float32))
+        axes = np.ascontiguousarray(self.axes[:, : width - 1])
+        for low in range(0, len(ends), BLOCK):
+            some = slice(low, low + BLOCK)
+            used, places = np.unique(ends[some], return_inverse=True)
+            own = vectors[used]
+            _shorten(own, own @ axes, places.reshape(-1, 2), unit, made.short[some], made.squares[some])
+        return made
 
 
-@compiled(**FAST)
-def long_bounds(
-    lanes: Lanes,
-    size: int,
-    keys: Edges,
-    other: int,
-    spare: np.float32,
-    spare_below: np.float32,
-    apart: np.float32,
+@compiled(parallel=True, fastmath={"reassoc", "contract"})  # sums run in vector lanes
+def _shorten(
+    vectors: FloatArray,
+    along: npt.NDArray[np.float64],
+    ends: IntArray,
     unit: bool,
-    needed: np.float32,
-    known: np.float32,
-) -> tuple[np.float32, np.float32]:
-    """Upper and lower bound of the same by long vectors; -inf both where the upper is found to be below ``needed``.
+    short: FloatArray,
+    squares: FloatArray,
+) -> None:
+    """The coordinates of each edge and the length of the rest, which is never rounded down."""
+    for e in numba.prange(len(ends)):
+        u, v = ends[e, 0], ends[e, 1]
+        whole, seen = 0.0, 0.0
+        for d in range(vectors.shape[1]):
+            entry = 0.5 * (np.float64(vectors[u, d]) + np.float64(vectors[v, d]))
+            whole += entry * entry
+        scale = 1 / max(np.sqrt(whole), EPS) if unit else 1.0
+        for d in range(along.shape[1]):
+            entry = 0.5 * (along[u, d] + along[v, d])
+            short[e, d] = scale * entry
+            seen += entry * entry
+        short[e, -1] = UP * scale * np.sqrt(max(whole - seen, 0.0) + 1e-12 * whole)
+        squares[e] = whole * scale * scale
 
-    ``known`` is an upper bound by short vectors, whose sums are in ``lanes.sums``; inf: there is none.
+
+class Edges(NamedTuple):
+    r"""Short vectors of edges, the edges of each node, and how much rounding may add for each node.
+
+    ``noise``: squared distances are wrong by a share of the squared lengths of the ends of edges; where lengths do not
+    count, a match is found by scores that are wrong by so many times what a product of unit vectors is. ``far``: edges
+    far from 0 are rounded before their difference is taken, where lengths count.
+
+    Shapes:
+        - **short:** :math:`(n, width)`, **squares**, **offset** (added to products, :math:`-|b|^2 / 2` where lengths
+          count): :math:`(n,)`
+        - **ptr:** :math:`(T + 1,)`, **members:** positions of the edges of each node
+        - **noise**, **far:** :math:`(T,)`
     """
-    start, end = keys.ptr[other], keys.ptr[other + 1]
-    count, above, below = np.float32(size), np.float32(0), np.float32(0)
-    left = known * count
-    for block in range((size + WIDTH - 1) // WIDTH):
-        if (above + left) / count < needed:
-            return -np.float32(np.inf), -np.float32(np.inf)
-        left -= lanes.sums[block]
-        bound_long(lanes.long, block, keys.long, keys.offset, keys.members, start, end, lanes.out)
-        low = block * WIDTH
-        for i in range(WIDTH):
-            there, square = lanes.there[low + i], lanes.squares[low + i]
-            above += there * at_most(lanes.out[0, i], square, spare, apart, unit)
-            below += there * at_least(lanes.out[1, i], square, spare_below, apart, unit)
-    return above / count, below / count
+
+    short: FloatArray
+    squares: FloatArray
+    offset: FloatArray
+    ptr: IntArray
+    members: Int32Array
+    noise: FloatArray
+    far: FloatArray
+
+    @classmethod
+    def of(cls, edges: LocalEdges, vectors: Vectors, directions: Directions, width: int) -> Edges:
+        """The edges of queries or of cases."""
+        made = directions.edges(vectors.moved, edges.ends, width)
+        squares, noise = edge_squares(vectors.moved, edges.ends)
+        if directions.unit:
+            noise = np.sqrt(np.maximum(noise / np.maximum(squares, EPS * EPS), 1))
+            far = np.zeros(len(edges), np.float32)
+        else:
+            noise = noise + np.float32(UNDERFLOW)
+            far = np.sqrt(np.einsum("nd,nd->n", vectors.h, vectors.h))[edges.ends].max(axis=1, initial=0)
+        offset = made.squares * np.float32(0 if directions.unit else -0.5)
+        largest = (_of_nodes(np.maximum, edges.ptr, edges.columns, values) for values in (noise, far))
+        return cls(*made, offset, edges.ptr, edges.columns, *largest)
+
+    def wrong(self, terms: Terms) -> FloatArray:
+        """How much less than computed here the distances of a node's edges, as they are compared, may be, [T]."""
+        if terms.unit:
+            return np.full(len(self.noise), terms.rounding, np.float32)
+        share = np.float32(np.sqrt(2 * terms.rounding) + terms.rounding)
+        wrong: FloatArray = share * np.sqrt(self.noise) + np.float32(4 * UNIT) * self.far
+        return wrong
 
 
-@compiled(**FAST)
-def _product(a: FloatArray, b: FloatArray) -> np.float32:
-    total = np.float32(0)
-    for d in range(len(a)):
-        total += a[d] * b[d]
-    return total
+def _of_nodes(reduce: np.ufunc, ptr: IntArray, members: Int32Array, values: FloatArray) -> FloatArray:
+    """The largest or least value among the edges of each node, [T]; 0 where it has none."""
+    found = np.zeros(len(ptr) - 1, np.float32)
+    filled = np.flatnonzero(np.diff(ptr))
+    if len(filled):
+        found[filled] = reduce.reduceat(values[members], ptr[filled])
+    return found
 
 
-@compiled(**FAST)
-def _structure_bounds(
-    lanes: Lanes,
-    back_lanes: Lanes,
-    edges: Edges,
-    keys: Edges,
-    terms: Terms,
-    t: int,
-    i: int,
-    needed: np.float32,
-) -> tuple[np.float32, np.float32, int]:
-    """Upper and lower bound of structure similarity, and how often long vectors were looked at.
+class Centers(NamedTuple):
+    r"""Centers of edges, how far from each of them the edges of the cases lie, and which centers the queries are at.
 
-    Both are -inf where the upper is found to be below ``needed``. If that is -inf, short vectors cannot tell anything.
+    Shapes:
+        - **apart:** :math:`(C, L)`
+        - **ptr:** :math:`(T + 1,)`; **at**, **shares**, **radii:** the centers of each query, the share of its edges
+          that each has (half of it where squares of distances count), and their mean distance from it
     """
-    size, key_size = edges.ptr[t + 1] - edges.ptr[t], keys.ptr[i + 1] - keys.ptr[i]
-    unit, lowest, half = terms.unit, -np.float32(np.inf), np.float32(0.5)
-    below_spare = terms.rounding * (edges.noise[t] * keys.noise[i] if unit else edges.noise[t] + keys.noise[i])
-    spare = min(below_spare, np.float32(4) * terms.rounding) if unit else below_spare  # worse is computed again
-    apart = np.float32(4 * UNIT) * (edges.far[t] + keys.far[i])
-    known, known_back = np.float32(np.inf), np.float32(np.inf)
-    if terms.both:
-        fill(back_lanes, keys, i)
-    if needed > lowest:
-        known = short_bound(lanes, size, keys, i, spare, apart, unit)
-        if terms.both:
-            known_back = short_bound(back_lanes, key_size, edges, t, spare, apart, unit)
-        if (half * (known + known_back) if terms.both else known) < needed:
-            return lowest, lowest, 0
-    least = np.float32(2) * needed - known_back if terms.both else needed
-    above, below = long_bounds(lanes, size, keys, i, spare, below_spare, apart, unit, least, known)
-    if not terms.both or above == lowest:
-        return above, below, 1
-    least = np.float32(2) * needed - above
-    back, back_below = long_bounds(back_lanes, key_size, edges, t, spare, below_spare, apart, unit, least, known_back)
-    return half * (above + back), half * (below + back_below), 2
+
+    apart: FloatArray
+    ptr: IntArray
+    at: Int32Array
+    shares: FloatArray
+    radii: FloatArray
+
+    @classmethod
+    def of(cls, edges: Edges, keys: Edges, terms: Terms) -> Centers:
+        """Computed from the short vectors of the edges of queries and cases; a node without edges has distance 0.
+
+        What rounding may add for each node counts against its distance or for its radius.
+        """
+        points, key_points = edges.short[:, :-1], keys.short[:, :-1]
+        centers = _means(key_points[:: len(key_points) // SAMPLE + 1].copy())
+        apart = np.stack(
+            [
+                _of_nodes(np.minimum, keys.ptr, keys.members, cdist(key_points, center[None])[:, 0].astype(np.float32))
+                for center in centers
+            ]
+        )
+        apart -= keys.wrong(terms)
+        radii, nearest = KDTree(centers).query(points)
+        owners = np.repeat(np.arange(len(edges.ptr) - 1), np.diff(edges.ptr))
+        groups, places = np.unique(owners * len(centers) + nearest[edges.members], return_inverse=True)
+        sizes = np.bincount(places, minlength=len(groups))  # edges of a query that have the same center
+        ptr, owners = np.searchsorted(groups, np.arange(len(edges.ptr)) * len(centers)), groups // len(centers)
+        means = np.bincount(places, radii[edges.members], minlength=len(groups)) / sizes + edges.wrong(terms)[owners]
+        shares = (0.5 if terms.unit else 1) * sizes / np.diff(edges.ptr)[owners]
+        at = (groups % len(centers)).astype(np.int32)
+        return cls(apart, ptr, at, shares.astype(np.float32), means.astype(np.float32))
 
 
-@compiled(**FAST)
-def pair_bounds(
-    lanes: Lanes,
-    back_lanes: Lanes,
-    queries: Nodes,
-    cases: Nodes,
-    edges: Edges,
-    keys: Edges,
-    terms: Terms,
-    t: int,
-    i: int,
-    least: np.float32,
-) -> tuple[np.float32, np.float32, int]:
-    """Upper and lower bound of overall similarity, and how often long vectors were looked at.
-
-    Both are -inf where the upper is found to be below ``least`` (-inf: none is known). The edges of the query are in
-    ``lanes``.
-    """
-    size, key_size = edges.ptr[t + 1] - edges.ptr[t], keys.ptr[i + 1] - keys.ptr[i]
-    one, lowest, unit = np.float32(1), -np.float32(np.inf), terms.unit
-    together = queries.squares[t] + cases.squares[i]
-    spare = np.float32(3) * terms.rounding * (one if unit else together + np.float32(UNDERFLOW))
-    score = _product(queries.points[t], cases.points[i])
-    upper = at_most(score, together, spare, np.float32(0), unit)
-    lower = at_least(score, together, spare, np.float32(0), unit)
-    rest, looked = one - terms.node_weight, 0
-    if size > 0 and key_size > 0 and rest > 0:
-        needed = lowest
-        if least > lowest:
-            needed = (least - terms.node_weight * upper) / rest
-            needed -= np.float32(64 * UNIT) * (abs(needed) + (abs(least) + one) / rest)
-        above, below, looked = _structure_bounds(lanes, back_lanes, edges, keys, terms, t, i, needed)
-        if above == lowest:
-            return lowest, lowest, looked
-        wrong = np.float32((size + key_size) * 2 * UNIT)  # of a mean
-        upper = terms.node_weight * upper + rest * (above + wrong * max(abs(above), one))
-        lower = terms.node_weight * lower + rest * (below - wrong * max(abs(below), one))
-    wrong = np.float32(8 * UNIT)
-    return upper + wrong * (abs(upper) + one), lower - wrong * (abs(lower) + one), looked
+def _means(sample: FloatArray) -> FloatArray:
+    """Centers of some edges: those farthest from each other, moved to the means of their edges, [C, A]."""
+    if not len(sample):
+        return np.zeros((1, sample.shape[1]), np.float32)
+    chosen, away = [0], np.full(len(sample), np.inf)
+    while len(chosen) < min(COUNT, len(sample)):
+        away = np.minimum(away, np.square(sample - sample[chosen[-1]]).sum(axis=1))
+        chosen.append(int(away.argmax()))
+    centers = sample[chosen]
+    for _ in range(ROUNDS):
+        _, nearest = KDTree(centers).query(sample)
+        sizes = np.bincount(nearest, minlength=len(centers))
+        sums = np.zeros(centers.shape, np.float64)
+        np.add.at(sums, nearest, sample)
+        filled = sizes > 0
+        centers[filled] = (sums[filled] / sizes[filled, None]).astype(np.float32)
+    return centers
 
 
-@compiled(**FAST)
+@compiled(parallel=True)
 def first_bounds(
+    upper: FloatArray, some: IntArray, squares: FloatArray, case_squares: FloatArray, centers: Centers, terms: Terms
+) -> None:
+    """Products of some queries and all cases, [T, L], become upper bounds of their overall similarity."""
+    for n in numba.prange(len(some)):
+        t = some[n]
+        own = slice(centers.ptr[t], centers.ptr[t + 1])
+        weight = terms.node_weight if centers.ptr[t] < centers.ptr[t + 1] else np.float32(1)  # without edges
+        beyond = np.zeros(upper.shape[1], np.float32)
+        _first_bounds(
+            upper[n], squares[t], case_squares, centers.apart, centers.at[own], centers.shares[own],
+            centers.radii[own], weight, np.float32(4) * terms.rounding, terms.unit, beyond,
+        )  # fmt: skip
+
+
+@compiled(**FAST)
+def _first_bounds(
     row: FloatArray,
     square: np.float32,
     squares: FloatArray,
@@ -230,66 +276,71 @@ def first_bounds(
     node_weight: np.float32,
     spare: np.float32,
     unit: bool,
-    short: FloatArray,
+    beyond: FloatArray,
 ) -> None:
-    """Products of nodes, in ``row``, become upper bounds of overall similarity."""
+    """The same of one query; ``beyond`` is what its edges are apart from those of each case, at least, 0 so far."""
     count, rest = len(squares), np.float32(1) - node_weight
-    for i in range(count):
-        short[i] = 0
     for g in range(len(at)):
         line, share, radius = apart[at[g]], shares[g], radii[g]
         for i in range(count):
-            beyond = max(line[i] - radius, np.float32(0))
-            short[i] += share * (beyond * beyond if unit else beyond)
+            away = max(line[i] - radius, np.float32(0))
+            beyond[i] += share * (away * away if unit else away)
     for i in range(count):
         if unit:
-            upper = node_weight * min(row[i], np.float32(1)) + rest * (np.float32(1) - short[i]) + spare
+            upper = node_weight * min(row[i], np.float32(1)) + rest * (np.float32(1) - beyond[i]) + spare
         else:
             together = square + squares[i]
             wrong = spare * (together + np.float32(UNDERFLOW))
             distance = np.sqrt(max(together - np.float32(2) * (row[i] + wrong), np.float32(0)))
-            upper = -(node_weight * distance + rest * short[i])
+            upper = -(node_weight * distance + rest * beyond[i])
         row[i] = upper + np.float32(256 * UNIT) * (abs(upper) + np.float32(1))
-    for i in range(count, len(row)):
-        row[i] = -np.inf
 
 
-@compiled(**PLAIN)
-def kth_largest(values: FloatArray, count: int, k: int, held: FloatArray) -> np.float32:
-    """The k-th largest of the first ``count`` values, by insertion; -inf if there are fewer."""
-    for i in range(k):
-        held[i] = -np.inf
-    for i in range(count):
-        value = values[i]
-        if not value > held[k - 1]:
-            continue
-        slot = k - 1
-        while slot > 0 and value > held[slot - 1]:
-            held[slot] = held[slot - 1]
-            slot -= 1
-        held[slot] = value
-    last: np.float32 = held[k - 1]
-    return last
+@compiled(parallel=True)
+def pair_bounds(
+    edges: Edges, keys: Edges, terms: Terms, some: IntArray, ptr: IntArray, positions: IntArray
+) -> FloatArray:
+    """Upper bounds of the structure similarity of some queries and the cases listed for each, [n]; nan: undefined."""
+    bounds = np.full(len(positions), np.nan, np.float32)
+    for n in numba.prange(len(some)):
+        t, width = some[n], edges.short.shape[1]
+        start, size = edges.ptr[t], edges.ptr[t + 1] - edges.ptr[t]
+        blocks = (size + WIDTH - 1) // WIDTH
+        lanes, best = np.empty((blocks * width, WIDTH), np.float32), np.empty((blocks, WIDTH), np.float32)
+        squares = np.empty(blocks * WIDTH, np.float32)
+        for e in range(blocks * WIDTH):  # where they end, the last one again
+            name = edges.members[start + min(e, size - 1)]
+            squares[e] = edges.squares[name]
+            for d in range(width):
+                lanes[e // WIDTH * width + d, e % WIDTH] = edges.short[name, d]
+        for p in range(ptr[n], ptr[n + 1]):
+            if size > 0 and keys.ptr[positions[p]] < keys.ptr[positions[p] + 1]:
+                bounds[p] = _pair_bound(lanes, squares, best, edges, keys, terms, t, positions[p])
+    return bounds
 
 
-@compiled(**PLAIN)
-def likely_least(row: FloatArray, k: int, best: FloatArray, held: FloatArray) -> np.float32:
-    """A value that at least k of a row reach and few more: the k-th largest of the best in each of some buckets."""
-    for j in range(len(best)):
-        best[j] = -np.inf
-    for low in range(0, len(row), len(best)):
-        for j in range(min(len(best), len(row) - low)):
-            best[j] = max(best[j], row[low + j])
-    last: np.float32 = kth_largest(best, len(best), k, held)
-    return last
-
-
-@compiled(**PLAIN)
-def listed(row: FloatArray, least: np.float32, places: Int32Array) -> int:
-    """Places of the values of a row, but for -inf, that are not below ``least``, ascending; how many."""
-    count, limit = 0, max(least, LOWEST)
-    for i in range(len(row)):
-        if not row[i] < limit:  # also where it is not a number
-            places[count] = i
-            count += 1
-    return count
+@compiled(**FAST)
+def _pair_bound(
+    lanes: FloatArray, squares: FloatArray, best: FloatArray, edges: Edges, keys: Edges, terms: Terms, t: int, i: int
+) -> np.float32:
+    """The mean similarity of the edges of a query, in lanes, with their best matches in a case is at most this."""
+    start, end, size = keys.ptr[i], keys.ptr[i + 1], edges.ptr[t + 1] - edges.ptr[t]
+    one, zero = np.float32(1), np.float32(0)
+    spare = terms.rounding * (edges.noise[t] * keys.noise[i] if terms.unit else edges.noise[t] + keys.noise[i])
+    if terms.unit:
+        spare = min(spare, np.float32(4) * terms.rounding)  # worse is computed again
+    apart = np.float32(4 * UNIT) * (edges.far[t] + keys.far[i])
+    total = zero
+    for low in range(0, size, WIDTH):
+        block = low // WIDTH
+        bound_lanes(lanes, block, keys.short, keys.offset, keys.members, start, end, best)
+        some = zero
+        for lane in range(min(WIDTH, size - low)):
+            if terms.unit:
+                some += min(best[block, lane], one) + spare
+            else:
+                distance = np.sqrt(max(squares[low + lane] - np.float32(2) * (best[block, lane] + spare), zero))
+                some -= max(distance - apart, zero)
+        total += some
+    mean = total / np.float32(size)
+    return mean + np.float32((size + end - start) * 2 * UNIT) * max(abs(mean), one)

@@ -30,14 +30,7 @@ COLUMNS = 64  # columns of a product side by side
 _VECTORS = [v * WIDTH for v in range(LANES // WIDTH)]  # where the vectors of a row of lanes begin
 ROWS = 6  # rows of one register tile of the product
 _TILE = 4 if binding.get_host_cpu_features().get("avx512f") else 1  # its vectors across: what the registers hold
-SHORT, LONG = 8, 48  # coordinates of vectors that bounds are made of
-KEYS = 8  # of them are looked at together: none waits for another
-
-# How functions of bounds are compiled. Without counting references to arrays: they keep none, and two threads that
-# count the same would wait for each other. Fast: sums in any order, as bounds decide who is compared, with room for
-# rounding, and never a result.
-PLAIN: dict[str, Any] = {"_nrt": False}
-FAST: dict[str, Any] = {**PLAIN, "fastmath": {"reassoc", "contract"}}
+KEYS = 8  # of them are looked at together in bounds: none waits for another
 
 
 @generated()
@@ -140,56 +133,28 @@ def gather_tile(
 
 
 @generated()
-def bound_short(
+def bound_lanes(
     builder: Any, lanes: Matrix, block: Any, keys: Matrix, offset: Matrix, members: Matrix, start: Any, end: Any,
     out: Matrix,
 ) -> None:  # fmt: skip
-    """``out[block]``: the highest ``query . keys[k] + offset[k]`` among the keys ``members[start:end]``.
+    """``out[block]``: the highest ``query . keys[k] + offset[k]`` among the keys ``members[start:end]``; there is one.
 
-    Coordinate d of a block of WIDTH queries lies in row ``block * SHORT + d`` of ``lanes``; sums in any order.
+    Coordinate d of a block of WIDTH queries lies in row ``block * width + d`` of ``lanes``, where ``width`` is that of
+    a key.
     """
-    above = builder.mul(block, constant(SHORT))
-    own = [lanes.load(builder.add(above, constant(row)), 0) for row in range(SHORT)]
-    with Loop.over(builder, start, end, [LOWEST]) as loop:
-        key = members.whole(loop.index)
-        total = broadcast(builder, offset.entry(key))
-        for d in range(SHORT):
-            total = fused(builder, own[d], broadcast(builder, keys.entry(key, constant(d))), total)
-        loop.next = [_higher(builder, total, loop.carried[0])]
-    out.store(loop.carried[0], block, 0)
-
-
-@generated()
-def bound_long(
-    builder: Any, lanes: Matrix, block: Any, keys: Matrix, offset: Matrix, members: Matrix, start: Any, end: Any,
-    out: Matrix,
-) -> None:  # fmt: skip
-    """``out[0]`` and ``out[1]``: what the highest ``query . key + offset`` is at most, and at least; there is a key.
-
-    Coordinate d of a block of WIDTH queries lies in row ``block * LONG + d`` of ``lanes``; the last coordinate is the
-    length of the rest, whose product counts for the one and against the other. Sums in any order.
-    """
-    above, last = builder.mul(block, constant(LONG)), builder.sub(end, constant(1))
-    with Loop.over(builder, start, end, [LOWEST, LOWEST], step=KEYS) as loop:
+    above, last = builder.mul(block, keys.stride), builder.sub(end, constant(1))
+    with Loop.over(builder, start, end, [LOWEST], step=KEYS) as loop:
         names = []
         for i in range(KEYS):  # where keys end the last counts again: it changes no maximum
             place = builder.add(loop.index, constant(i))
             names.append(members.whole(builder.select(builder.icmp_signed("<", place, last), place, last)))
         sums = [broadcast(builder, offset.entry(key)) for key in names]
-        with Loop.over(builder, constant(0), constant(LONG - 1), sums) as inner:
+        with Loop.over(builder, constant(0), keys.stride, sums) as inner:
             own = lanes.load(builder.add(above, inner.index), 0)
             for key, total in zip(names, inner.carried, strict=True):
                 inner.next.append(fused(builder, own, broadcast(builder, keys.entry(key, inner.index)), total))
-        rest = lanes.load(builder.add(above, constant(LONG - 1)), 0)
-        most, least = loop.carried
-        for key, total in zip(names, inner.carried, strict=True):
-            apart = builder.fmul(rest, broadcast(builder, keys.entry(key, constant(LONG - 1))))
-            most = _higher(builder, builder.fadd(total, apart), most)
-            least = _higher(builder, builder.fsub(total, apart), least)
-        loop.next = [most, least]
-    for b in range(2):
-        out.store(loop.carried[b], constant(b), 0)
-
-
-def _higher(builder: Any, one: Any, other: Any) -> Any:
-    return builder.select(builder.fcmp_ordered(">", one, other), one, other)
+        highest = loop.carried[0]
+        for total in inner.carried:
+            highest = builder.select(builder.fcmp_ordered(">", total, highest), total, highest)
+        loop.next = [highest]
+    out.store(loop.carried[0], block, 0)

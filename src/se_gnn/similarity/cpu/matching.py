@@ -36,7 +36,7 @@ from se_gnn.similarity.cpu.lanes import (
     transpose_tile,
 )
 from se_gnn.similarity.edges import edge_entry
-from se_gnn.similarity.items import KeyEdges, QueryEdges
+from se_gnn.similarity.items import LocalEdges
 from se_gnn.similarity.measure import EPS, Measure
 
 CLOSE = np.float32(1 / 16)  # a squared distance below this share of the squared lengths is computed again
@@ -293,19 +293,19 @@ class Matcher:
     def __init__(
         self,
         vectors: Vectors,
-        queries: QueryEdges,
-        keys: KeyEdges,
+        queries: LocalEdges,
+        keys: LocalEdges,
         held: int | None = None,
         products: NodeProducts | None = None,
     ) -> None:
         self.vectors, self.queries, self.keys, self.products = vectors, queries, keys, products
         self.held = GRAM_BYTES if held is None else held  # bytes of products at a time
-        ends = keys.node_ends
-        squares, reach = edge_squares(vectors.moved, ends)  # [K]
+        squares, reach = edge_squares(vectors.moved, keys.ends)  # [K]
         scale, offset = vectors.measure.scoring(torch.from_numpy(squares))
         scores = (scale / 4).numpy(), offset.numpy()  # an edge product is a quarter of four of nodes
-        self.scored = ScoredKeys(keys.ends, *scores, keys.ptr, keys.members)
-        self.answering = vectors.sized(ends, squares, reach)
+        self.key_nodes, ends = keys.distinct_ends
+        self.scored = ScoredKeys(ends, *scores, keys.ptr, keys.columns)
+        self.answering = vectors.sized(keys.ends, squares, reach)
 
     @cached_property
     def asking(self) -> Sized:
@@ -315,7 +315,7 @@ class Matcher:
     @cached_property
     def right(self) -> FloatArray:
         """Vectors of the nodes of the keys, packed."""
-        return packed(self.vectors.moved, self.keys.nodes)
+        return packed(self.vectors.moved, self.key_nodes)
 
     def match(self, low: int, high: int) -> tuple[FloatArray, Int32Array]:
         """Best similarity and winner of the queries ``low`` to ``high`` in each local graph, [high - low, L]."""

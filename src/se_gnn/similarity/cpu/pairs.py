@@ -99,7 +99,7 @@ def _matched(matcher: Matcher, lists: Lists) -> tuple[FloatArray, Int32Array, In
     row_ptr = np.concatenate([[0], np.cumsum(np.diff(lists.ptr)[owners])])
     best, winners = np.empty(row_ptr[-1], np.float32), np.empty(row_ptr[-1], np.int32)
     chunks = np.linspace(0, count, num=min(count, 8 * numba.get_num_threads()) + 1).astype(np.int64)
-    nodes, scored = matcher.keys.nodes, matcher.scored
+    nodes, scored = matcher.key_nodes, matcher.scored
     _pair_argmax(matcher.vectors.moved, queries.ends, nodes, scored, lists, chunks, row_ptr, best, winners)
     rows = ListedRows(row_ptr, lists.ptr[owners], lists.answers)
     matcher.finish(lists.edges[lists.edge_ptr[0] : lists.edge_ptr[-1]], rows, best, winners)

@@ -4,48 +4,53 @@ Bounds prove of most cases that they are not among the nearest; the rest are com
 nearest, their order and every bit of their similarities are those of a comparison with all cases.
 
 1. Every case has a first bound, from node similarity and from the centers of edges.
-2. A few more than are wanted, those with the largest, are bounded from below by long vectors of their edges: as many
-   cases as are wanted are at least as similar as the last of these, the *least*.
-3. All others whose first bound reaches the least are bounded by short vectors, then by long ones, which may raise it.
+2. A few more than are wanted, those with the largest, are compared: as many cases as are wanted are at least as similar
+   as the last of these, the *least*.
+3. All others whose first bound reaches the least are bounded by short vectors of their edges, then by longer ones;
+   those whose bound still reaches it are compared as well.
 
-Those whose bound reaches the least in the end are the candidates. Shapes: T queries, L cases, d nearest, D dimensions.
+Shapes: T queries, L cases, d nearest, n pairs, D dimensions.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
-import numba
 import numpy as np
 import torch
+from torch import Tensor
 
-from se_gnn.compiled_code import compiled
-from se_gnn.deterministic.vectors import WIDTH
 from se_gnn.device import items_within
-from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
+from se_gnn.graph.arrays import FloatArray, IntArray, row_starts
 from se_gnn.similarity.backend import Nearest, top
 from se_gnn.similarity.comparison import Comparison, combine
-from se_gnn.similarity.cpu.bounds import fill, first_bounds, kth_largest, likely_least, listed, pair_bounds, room_for
-from se_gnn.similarity.cpu.lanes import COLUMNS, LONG, ROWS, SHORT, product_tile
-from se_gnn.similarity.cpu.matching import Vectors, edge_squares, packed
-from se_gnn.similarity.cpu.short import UNDERFLOW, Centers, Directions, Edges, Nodes, Terms, rounding
-from se_gnn.similarity.measure import EPS
+from se_gnn.similarity.cpu.bounds import (
+    LONG,
+    SHORT,
+    UNIT,
+    Centers,
+    Directions,
+    Edges,
+    Terms,
+    first_bounds,
+    pair_bounds,
+    rounding,
+)
+from se_gnn.similarity.cpu.matching import Vectors
 
-BLOCK_BYTES = 1 << 26  # candidates held at a time
+BLOCK_BYTES = 1 << 26  # bounds held at a time
 FEWEST_CASES = 1000  # with fewer cases, or fewer pairs, preparing the search would cost more than it saves
 FEWEST_PAIRS = 1 << 25
 LARGEST = 1e15  # number in a vector, so that no product overflows
 FEWEST_TOGETHER = 12  # queries in a part that is not divided any further
 SHARE = 8  # at most one case in 8 may be wanted
 PROBES, IN_A_PROBE = 8, 4  # queries that are tried first: 8 times 4 in a row
-GROUP = 2 * ROWS  # queries whose products are formed together
 BUCKETS = 512  # of cases, the best of which are likely near
 SPARE = 4  # a quarter more cases than are wanted count as likely near
 
 # What things cost, in nanoseconds on one core; only their ratios count.
 FIRST = 2.5  # a pair of nodes, by node similarity and centers
-BY_SHORT = 0.3  # a pair of edges, by short vectors
-BY_LONG = 1.6  # by long ones
+BOUND = 0.035  # a pair of edges, by short vectors, per number of these
 EXACT = 0.023  # a pair of edges of two nodes that are compared alone, per dimension
 MATCH = 0.45  # a pair of edges, where all are compared with all
 PRODUCT = 0.025  # a product of two nodes there, per dimension
@@ -61,66 +66,36 @@ def nearest_by_bounds(comparison: Comparison, count: int, budget: int) -> Neares
     num_cases, num_queries = len(comparison.cases), len(comparison.queries)
     many = num_cases >= FEWEST_CASES and num_cases * num_queries >= FEWEST_PAIRS
     few_wanted = SHARE * count <= num_cases and count <= num_cases - 2
-    known = not comparison.symmetric and comparison.node_weight > 0 and comparison.plain
+    known = not comparison.both and comparison.node_weight > 0 and comparison.plain
     if not (many and few_wanted and known and bool((comparison.h.abs() < LARGEST).all())):
         return None
-    prepared = 4 * (SHORT + LONG + 2) * (len(comparison.queries.queries) + len(comparison.cases.keys))
-    if prepared > budget // 2:
+    edges = len(comparison.queries.queries) + len(comparison.cases.keys)
+    if 4 * ((SHORT + LONG + 4) * edges + LONG * (num_cases + num_queries)) > budget // 2:
         return None
     search = Search(comparison, count, budget=budget)
     return search.nearest() if search.pays() else None
 
 
 class Search:
-    """Finds the nearest cases of the queries of a comparison."""
+    """Finds the nearest cases of the queries of a comparison; one direction, edges that all count the same."""
 
     def __init__(self, comparison: Comparison, count: int, *, budget: int = BLOCK_BYTES) -> None:
-        self.comparison, self.count, self.budget, self.h = comparison, count, budget, comparison.h.detach()
-        self.queries, self.cases = comparison.queries, comparison.cases
-        self.vectors, measure = Vectors.of(comparison.points), comparison.measure
-        self.ways = [comparison.there()[0], *([comparison.back()[0]] if comparison.both else [])]
-        wrong = np.float32(rounding(self.h.shape[1]))
-        self.terms = Terms(np.float32(comparison.node_weight), measure.unit, comparison.both, wrong)
-        asking, answering = (self._points(side.nodes) for side in (self.queries, self.cases))
-        directions = Directions.of(answering, unit=measure.unit)
-        own, theirs = self.ways[0]
-        self.edges = self._edges(directions, own.ends, own.ptr, own.columns)
-        self.keys = self._edges(directions, theirs.node_ends, theirs.ptr, theirs.members)
-        self.centers = Centers.of(self.edges, self.keys, self.terms)
-        self.query_nodes = _nodes(directions, self.queries.nodes, asking)
-        self.case_nodes = _nodes(directions, self.cases.nodes, answering)
-        self.order = together(self.query_nodes.long)
-        self.width = min(2 * count + 64, len(self.cases))  # candidates of a query that there is room for at first
-
-    def _points(self, nodes: IntArray) -> FloatArray:
-        """Vectors of nodes whose products node similarity is bounded by, [T, D]."""
-        return self.comparison.measure.points(torch.from_numpy(self.vectors.moved[nodes])).numpy()
-
-    def _edges(self, directions: Directions, ends: IntArray, ptr: IntArray, members: Int32Array) -> Edges:
-        """Edges made short, with how much rounding may add for each node.
-
-        ``noise``: squared distances are wrong by a share of the squared lengths of the ends of edges; where lengths do
-        not count, a match is found by scores that are wrong by so many times what a product of unit vectors is.
-        ``far``: edges far from 0 are rounded before their difference is taken, where lengths count.
-        """
-        moved, h = self.vectors.moved, self.vectors.h
-        made, (squares, noise) = directions.edges(moved, ends), edge_squares(moved, ends)
-        if directions.unit:
-            noise = np.sqrt(np.maximum(noise / np.maximum(squares, EPS * EPS), 1))
-            far = np.zeros(len(ends), np.float32)
-        else:
-            noise = noise + np.float32(UNDERFLOW)
-            far = np.sqrt(np.einsum("nd,nd->n", h, h))[ends].max(axis=1, initial=0)
-        return Edges(
-            short=made.short,
-            long=made.long,
-            squares=made.squares,
-            offset=made.squares * np.float32(0 if directions.unit else -0.5),
-            ptr=ptr,
-            members=members,
-            noise=_largest(ptr, members, noise),
-            far=_largest(ptr, members, far),
+        self.comparison, self.count, self.budget = comparison, count, budget
+        self.queries, self.cases, measure = comparison.queries, comparison.cases, comparison.measure
+        self.depth, vectors, (self.way,) = comparison.h.shape[1], Vectors.of(comparison.points), comparison.there()
+        self.terms = Terms(np.float32(comparison.node_weight), measure.unit, rounding(self.depth))
+        asking, answering = (
+            measure.points(torch.from_numpy(vectors.moved[side.nodes])).numpy() for side in (self.queries, self.cases)
         )
+        directions = Directions.of(answering, unit=measure.unit)
+        own, theirs = self.way
+        self.levels = [
+            (Edges.of(own, vectors, directions, width), Edges.of(theirs, vectors, directions, width))
+            for width in (SHORT, LONG)
+        ]
+        self.centers = Centers.of(*self.levels[0], self.terms)
+        self.asking, self.answering = directions.nodes(asking), directions.nodes(answering)
+        self.order = together(self.asking.short)
 
     def pays(self) -> bool:
         """Whether this takes less work than to compare all, as far as some of the queries tell."""
@@ -136,176 +111,104 @@ class Search:
 
     def _work(self, some: IntArray) -> float:
         """What it takes to find the nearest of some queries."""
-        edges, keys = self.queries.sizes, self.cases.sizes
         found = self.candidates(some)
-        matched = float((np.repeat(edges[some], np.diff(found.ptr)) * keys[found.positions]).sum())
-        exact = EXACT * self.h.shape[1] * len(self.ways) * matched
-        return FIRST * len(keys) * len(some) + BY_SHORT * found.short + BY_LONG * found.long + exact
+        matched = self._pairs_of_edges(some, *found.near) + self._pairs_of_edges(some, *found.others)
+        return FIRST * len(self.cases) * len(some) + BOUND * found.looked + EXACT * self.depth * matched
+
+    def _pairs_of_edges(self, some: IntArray, rows: IntArray, positions: IntArray) -> int:
+        return int((self.queries.sizes[some[rows]] * self.cases.sizes[positions]).sum())
 
     def _full_work(self) -> float:
         """What it takes to compare one query with all cases, where all queries are compared."""
-        full, depth = 0.0, self.h.shape[1]
-        for queries, keys in self.ways:
-            full += MATCH * len(queries) * len(keys.members)
-            full += PRODUCT * depth * len(np.unique(queries.ends)) * len(keys.nodes)
+        queries, keys = self.way
+        full = MATCH * len(queries) * len(keys.columns)
+        full += PRODUCT * self.depth * len(queries.distinct_ends[0]) * len(keys.distinct_ends[0])
         return full / len(self.queries) + PAIR * len(self.cases)
 
     def nearest(self) -> Nearest:
         """The nearest cases of every query, nearest first, [T, d]."""
         num_queries = len(self.queries)
-        step = items_within(min(self.budget, BLOCK_BYTES), 32 * self.width, num_queries)  # bytes with copies
+        step = items_within(min(self.budget // 8, BLOCK_BYTES), 8 * len(self.cases), num_queries)
         blocks = [self._nearest(self.order[low : low + step]) for low in range(0, num_queries, step)]
         return Nearest.joined(blocks, dim=0).taken(torch.from_numpy(np.argsort(self.order)))
 
     def _nearest(self, some: IntArray) -> Nearest:
-        """The same of some queries: their candidates are compared; ties go to the first position."""
-        found, comparison = self.candidates(some), self.comparison
-        pairs, sizes = (some, found.ptr, found.positions), np.diff(found.ptr)
-        node, structure = comparison.listed_nodes(*pairs), comparison.listed_structure(*pairs)
-        overall = combine(node, structure, comparison.node_weight)
-        table = torch.full((len(some), int(sizes.max(initial=self.count))), -torch.inf)
-        rows, columns = (
-            np.repeat(np.arange(len(some)), sizes),
-            np.arange(len(overall)) - np.repeat(found.ptr[:-1], sizes),
-        )
-        table[torch.from_numpy(rows), torch.from_numpy(columns)] = overall
-        best = top(table, self.count) + torch.from_numpy(found.ptr[:-1, None])
-        return Nearest(torch.from_numpy(found.positions), overall, node, structure).taken(best)
+        """The same of some queries; ties go to the first position."""
+        found = self.candidates(some)
+        rows, positions = (np.concatenate(both) for both in zip(found.near, found.others))
+        order = np.lexsort((positions, rows))
+        both = Nearest.joined([found.compared, self._compared(some, *found.others)], dim=0)
+        both = both.taken(torch.from_numpy(order))
+        best = top(self._table(rows[order], both.overall, len(some)), self.count)
+        return both.taken(best + torch.from_numpy(_starts(rows, len(some))[:-1, None]))
 
     def candidates(self, some: IntArray) -> Candidates:
-        """Those of some queries, by position."""
-        width, right = self.width, packed(self.case_nodes.long, np.arange(len(self.cases)))
-        found, counts, work = self._run(some, width, right)
-        ptr = np.concatenate([[0], np.cumsum(counts)])
-        fitting = counts <= width
-        positions = np.empty(ptr[-1], np.int64)
-        positions[np.repeat(fitting, counts)] = found[(np.arange(width) < counts[:, None]) & fitting[:, None]]
-        for i in np.flatnonzero(~fitting):  # many that are alike: a longer row
-            positions[ptr[i] : ptr[i + 1]] = self._run(some[i : i + 1], int(counts[i]), right)[0]
-        return Candidates(ptr, positions, int(work[:, 0].sum()), int(work[:, 1].sum()))
+        """Those of some queries."""
+        upper = self.upper(some)
+        buckets = min(max(BUCKETS, 4 * self.count), upper.shape[1])
+        best = upper[:, : upper.shape[1] // buckets * buckets].reshape(len(some), -1, buckets).max(axis=1)
+        likely = min(self.count + self.count // SPARE + 4, buckets - 1)
+        near = _reaching(upper, np.partition(best, -likely, axis=1)[:, -likely])
+        compared = self._compared(some, *near)
+        least = self._table(near[0], compared.overall, len(some)).topk(self.count, dim=1).values[:, -1].numpy()
+        upper[near] = -np.inf  # known
+        (rows, positions), looked = _reaching(upper, least), 0
+        for edges, keys in self.levels:
+            looked += edges.short.shape[1] * self._pairs_of_edges(some, rows, positions)
+            reach = ~(self._bounds(edges, keys, some, rows, positions) < least[rows])
+            rows, positions = rows[reach], positions[reach]
+        return Candidates(near, compared, (rows, positions), looked)
 
-    def _run(self, some: IntArray, width: int, right: FloatArray) -> tuple[IntArray, IntArray, IntArray]:
-        """Positions, [T, width], how many there are, and the work that it took."""
-        count = len(some)
-        found = np.empty((count, width), np.int64)
-        counts, work = np.zeros(count, np.int64), np.zeros((count, 2), np.int64)
-        num_chunks = min(-(-count // GROUP), 16 * numba.get_num_threads())
-        chunks = GROUP * np.linspace(0, -(-count // GROUP), num=num_chunks + 1).astype(np.int64)
-        queries, cases = self.query_nodes, self.case_nodes
-        place = np.full(1 + max(queries.ids.max(initial=0), cases.ids.max(initial=0)), -1, np.int64)
-        place[cases.ids] = np.arange(len(cases.ids))
-        left = np.zeros((chunks[-1], LONG), np.float32)
-        left[:count] = queries.long[some]
-        _search(
-            some, place[queries.ids[some]], queries, cases, self.edges, self.keys, self.centers,
-            self.count, self.terms, left, right, chunks, found, counts, work,
-        )  # fmt: skip
-        return found, counts, work
+    def upper(self, some: IntArray) -> FloatArray:
+        """Bounds of the overall similarity of some queries and all cases, [T, L]; -inf of a node and itself."""
+        products: Tensor = torch.from_numpy(self.asking.short[some]) @ torch.from_numpy(self.answering.short).T
+        upper: FloatArray = products.numpy()
+        first_bounds(upper, some, self.asking.squares, self.answering.squares, self.centers, self.terms)
+        upper[self.queries.nodes[some][:, None] == self.cases.nodes] = -np.inf
+        return upper
 
+    def _bounds(self, edges: Edges, keys: Edges, some: IntArray, rows: IntArray, positions: IntArray) -> FloatArray:
+        """Bounds of the overall similarity of some pairs by short vectors, [n]."""
+        ptr, weight = _starts(rows, len(some)), self.terms.node_weight
+        node = self.comparison.listed_nodes(some, ptr, positions).numpy()
+        structure = pair_bounds(edges, keys, self.terms, some, ptr, positions)
+        upper: FloatArray = np.where(np.isnan(structure), node, weight * node + (1 - weight) * structure)
+        upper += np.float32(8 * UNIT) * (np.abs(upper) + 1)
+        return upper
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Candidates:
-    r"""Cases that may be among the nearest of each query, by position, ascending, as CSR rows.
+    def _compared(self, some: IntArray, rows: IntArray, positions: IntArray) -> Nearest:
+        """Some pairs as they are, [n]."""
+        pairs = some, _starts(rows, len(some)), positions
+        node, structure = self.comparison.listed_nodes(*pairs), self.comparison.listed_structure(*pairs)
+        return Nearest(
+            torch.from_numpy(positions), combine(node, structure, self.comparison.node_weight), node, structure
+        )
 
-    ``short`` and ``long`` count the pairs of edges that were looked at.
-
-    Shapes:
-        - **ptr:** :math:`(T + 1,)`, **positions:** :math:`(n,)`
-    """
-
-    ptr: IntArray
-    positions: IntArray
-    short: int
-    long: int
-
-
-@compiled(parallel=True)
-def _search(
-    some: IntArray,
-    own_place: IntArray,
-    queries: Nodes,
-    cases: Nodes,
-    edges: Edges,
-    keys: Edges,
-    centers: Centers,
-    wanted: int,
-    terms: Terms,
-    left: FloatArray,
-    right: FloatArray,
-    chunks: IntArray,
-    found: IntArray,
-    counts: IntArray,
-    work: IntArray,
-) -> None:
-    """The candidates of some queries; ``own_place`` is where each stands among the cases, or -1."""
-    num_cases, width = len(cases.ids), found.shape[1]
-    longest, longest_key = 0, 0
-    for t in some:
-        longest = max(longest, edges.ptr[t + 1] - edges.ptr[t])
-    for i in range(num_cases):
-        longest_key = max(longest_key, keys.ptr[i + 1] - keys.ptr[i])
-    num_likely = min(wanted + wanted // SPARE + 4, num_cases - 1)
-    whole = num_cases + -num_cases % WIDTH
-    buckets = min(max(BUCKETS, 4 * num_likely), whole)
-    for c in numba.prange(len(chunks) - 1):
-        lanes, back_lanes = room_for(longest), room_for(longest_key if terms.both else 0)
-        gram = np.empty((GROUP, len(right) * COLUMNS), np.float32)
-        short = np.empty(num_cases, np.float32)
-        best, held = np.empty(buckets, np.float32), np.empty(max(num_likely, wanted), np.float32)
-        places, kept = np.empty(whole, np.int32), np.empty(whole, np.int32)
-        above, below = np.empty(whole, np.float32), np.empty(whole, np.float32)
-        for base in range(chunks[c], chunks[c + 1], GROUP):
-            group = left[base : base + GROUP]
-            for block in range(len(right)):
-                for r in range(0, GROUP, ROWS):
-                    product_tile(group, r, right, block, gram)
-            for n in range(base, min(base + GROUP, len(some))):
-                t = some[n]
-                row, size = gram[n - base, :whole], edges.ptr[t + 1] - edges.ptr[t]
-                own = slice(centers.ptr[t], centers.ptr[t + 1])
-                weight = terms.node_weight if size > 0 else np.float32(1)  # without edges the node alone counts
-                first_bounds(
-                    row, queries.squares[t], cases.squares,
-                    centers.apart, centers.at[own], centers.shares[own], centers.radii[own],
-                    weight, np.float32(4) * terms.rounding, terms.unit, short,
-                )  # fmt: skip
-                if own_place[n] >= 0:
-                    row[own_place[n]] = -np.inf
-                fill(lanes, edges, t)
-                count, least = 0, -np.float32(np.inf)
-                reached = likely_least(row, num_likely, best, held)
-                for _ in range(2):  # those that are likely near, then all others that reach the least
-                    for p in range(listed(row, reached, places)):
-                        i = places[p]
-                        above[count], below[count], looked = pair_bounds(
-                            lanes, back_lanes, queries, cases, edges, keys, terms, t, i, least
-                        )
-                        pairs = size * (keys.ptr[i + 1] - keys.ptr[i])
-                        work[n, 0] += pairs * (least > -np.inf)
-                        work[n, 1] += pairs * looked
-                        row[i] = -np.inf  # known
-                        if above[count] > -np.inf:
-                            kept[count] = i
-                            count += 1
-                    least = kth_largest(below, count, wanted, held)
-                    reached = least
-                num_found = 0
-                for p in range(count):  # in the order of their positions
-                    if above[p] >= least:
-                        slot = num_found
-                        while slot > 0 and kept[places[slot - 1]] > kept[p]:
-                            places[slot] = places[slot - 1]
-                            slot -= 1
-                        places[slot] = p
-                        num_found += 1
-                for p in range(min(num_found, width)):
-                    found[n, p] = kept[places[p]]
-                counts[n] = num_found
+    def _table(self, rows: IntArray, values: Tensor, count: int) -> Tensor:
+        """Values of some pairs, by row, side by side, and -inf up to the width of the table."""
+        starts = _starts(rows, count)
+        table = torch.full((count, int(np.diff(starts).max(initial=self.count))), -torch.inf)
+        table[torch.from_numpy(rows), torch.from_numpy(np.arange(len(rows)) - starts[rows])] = values
+        return table
 
 
-def _nodes(directions: Directions, ids: IntArray, points: FloatArray) -> Nodes:
-    made = directions.nodes(points)
-    return Nodes(ids, made.squares, points, made.long)
+class Candidates(NamedTuple):
+    """Cases that may be among the nearest of some queries: rows of these and positions of the cases, [n] each."""
+
+    near: tuple[IntArray, IntArray]  # those that are compared first
+    compared: Nearest
+    others: tuple[IntArray, IntArray]
+    looked: int  # numbers of pairs of edges that bounds were made of
+
+
+def _starts(rows: IntArray, count: int) -> IntArray:
+    return row_starts(np.bincount(rows, minlength=count))
+
+
+def _reaching(upper: FloatArray, least: FloatArray) -> tuple[IntArray, IntArray]:
+    """Rows and columns of all bounds that are not below the least of their row, but for -inf."""
+    rows, columns = np.nonzero(~(upper < np.maximum(least, np.finfo(np.float32).min)[:, None]))
+    return rows, columns
 
 
 def together(points: FloatArray) -> IntArray:
@@ -324,12 +227,3 @@ def together(points: FloatArray) -> IntArray:
         part = part[np.argsort(values[:, widest], kind="stable")]
         parts += [part[len(part) // 2 :], part[: len(part) // 2]]
     return np.concatenate([np.empty(0, np.int64), *order])
-
-
-def _largest(ptr: IntArray, members: Int32Array, values: FloatArray) -> FloatArray:
-    """The largest value among the members of each row; 0 where there is none."""
-    largest = np.zeros(len(ptr) - 1, np.float32)
-    filled = np.flatnonzero(np.diff(ptr))
-    if len(filled):
-        largest[filled] = np.maximum.reduceat(values[members], ptr[filled])
-    return largest

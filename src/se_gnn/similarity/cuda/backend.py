@@ -33,7 +33,7 @@ from se_gnn.similarity.cuda.products import (
     width_and_chunk,
 )
 from se_gnn.similarity.edges import edge_vectors
-from se_gnn.similarity.items import KeyEdges, QueryEdges, Way
+from se_gnn.similarity.items import LocalEdges, Way
 from se_gnn.similarity.measure import EPS
 
 if TYPE_CHECKING:
@@ -55,9 +55,9 @@ class CudaBackend(Backend):
         """Yes: nothing in a comparison with gradients waits for the host."""
         return True
 
-    def match(self, points: Points, queries: QueryEdges, keys: KeyEdges) -> tuple[Tensor, Tensor]:
+    def match(self, points: Points, queries: LocalEdges, keys: LocalEdges) -> tuple[Tensor, Tensor]:
         """Find best matches with tensor cores, with the products of keys in many local graphs formed once."""
-        edges, index, device = EdgePoints.of(points, queries, keys), keys.on(points.device), points.device
+        edges, index, device = EdgePoints.of(points, queries, keys), keys.rows(points.device), points.device
         num_queries, num_local, num_keys = len(queries), keys.num_local, len(keys)
         best = torch.empty(num_local, num_queries, device=device)  # a local graph after the other: whole lines
         winners = torch.empty(num_local, num_queries, dtype=torch.int32, device=device)
@@ -71,7 +71,7 @@ class CudaBackend(Backend):
                 some = edges.probes[low : low + step]
                 scores = torch.addmm(edges.offset[:, None], edges.targets, some.T)  # [K, block]: a row for each key
                 _best_of_scores[(triton.cdiv(scores.shape[1], tile), num_local)](
-                    scores, edges.queries, edges.keys, index.ptr, index.members, best, winners,
+                    scores, edges.queries, edges.keys, index.ptr, index.columns, best, winners,
                     low, scores.shape[1], num_queries, depth,
                     UNIT=unit, QUERIES=tile, MEMBERS=16, CHUNK=chunk, num_warps=4,
                 )  # fmt: skip
@@ -88,13 +88,13 @@ class CudaBackend(Backend):
         return best.T, winners.T
 
     def pull_back(
-        self, points: Points, queries: QueryEdges, keys: KeyEdges, best: Tensor, winners: Tensor, grad: Tensor
+        self, points: Points, queries: LocalEdges, keys: LocalEdges, best: Tensor, winners: Tensor, grad: Tensor
     ) -> Tensor:
         """Gradients flow through the winning pairs alone; each row adds up its pairs in a fixed order, without atomics.
 
         Sorting brings the pairs that a key edge has won together, one query edge after the other.
         """
-        h, both_ends = points.vectors, torch.cat([queries.ends_on(points.device), keys.on(points.device).node_ends])
+        h, both_ends = points.vectors, torch.cat([side.ends_on(points.device) for side in (queries, keys)])
         vectors, count = edge_vectors(h, both_ends), len(queries)  # [Q + K, D]
         norms, grads = vectors.norm(dim=1).clamp_min(EPS), torch.zeros_like(vectors)
         best, winners, grad = (x.T.contiguous() for x in (best, winners, grad))  # [L, Q], as the forward pass writes
@@ -161,12 +161,12 @@ def _distances(rows, columns, found, num_rows, num_columns, depth, TILE: tl.cons
     tl.store(found + place, tl.sqrt_rn(total), mask=(t < num_rows)[:, None] & (c < num_columns)[None, :])
 
 
-def shares_products(keys: KeyEdges) -> bool:
+def shares_products(keys: LocalEdges) -> bool:
     """Whether products are formed once for all local graphs that a key lies in.
 
     A block of local graphs has the members of the whole, so that it is treated alike and has the same bits.
     """
-    return len(keys.members) >= SHARED * len(keys) and BLOCK_BYTES // (4 * max(1, len(keys))) >= SMALLEST_BLOCK
+    return len(keys.columns) >= SHARED * len(keys) and BLOCK_BYTES // (4 * max(1, len(keys))) >= SMALLEST_BLOCK
 
 
 @triton.jit

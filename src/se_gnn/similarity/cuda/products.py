@@ -19,7 +19,7 @@ from torch import Tensor
 from se_gnn.similarity.backend import Points
 from se_gnn.similarity.cpu.matching import CLOSE
 from se_gnn.similarity.edges import edge_vectors
-from se_gnn.similarity.items import KeyEdges, QueryEdges
+from se_gnn.similarity.items import LocalEdges
 from se_gnn.similarity.measure import EPS
 
 TILE = 1 << 14  # numbers in a tile of queries: what shared memory holds with the pipeline
@@ -40,9 +40,9 @@ class EdgePoints:
     offset: Tensor
 
     @classmethod
-    def of(cls, points: Points, queries: QueryEdges, keys: KeyEdges) -> EdgePoints:
+    def of(cls, points: Points, queries: LocalEdges, keys: LocalEdges) -> EdgePoints:
         """The vectors of the edges on both sides of a way."""
-        h, ends = points.vectors.contiguous(), (queries.ends_on(points.device), keys.on(points.device).node_ends)
+        h, ends = points.vectors.contiguous(), [side.ends_on(points.device) for side in (queries, keys)]
         asking, answering = (edge_vectors(h, some) for some in ends)
         probes, targets = asking, answering
         if not points.measure.unit:
@@ -69,11 +69,11 @@ class EdgeHalves:
     before: int  # what the entries of ptr are too large by
 
     @classmethod
-    def of(cls, points: EdgePoints, keys: KeyEdges) -> EdgeHalves:
+    def of(cls, points: EdgePoints, keys: LocalEdges) -> EdgeHalves:
         """The halves of all local graphs, or of a block of them."""
         low, high = int(keys.ptr[0]), int(keys.ptr[-1])
-        index = keys.on(points.keys.device)
-        members = index.members[low:high]
+        index = keys.rows(points.keys.device)
+        members = index.columns[low:high]
         (first, more), by = in_halves(points.probes)
         (key_first, key_more), key_by = in_halves(points.targets)  # of all keys: the same bits for any part of them
         return cls(
