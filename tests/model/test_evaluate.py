@@ -14,6 +14,6 @@ def test_confusion_counts_rows_by_truth():
 def test_recall_is_of_the_class_and_precision_of_those_predicted_so_and_none_without_nodes():
     graph = random_graph(1)
     first, second, *_ = by_class(graph, np.array([[3, 1], [0, 0]]))
-    assert (first.recall, first.precision, first.nodes, first.predicted) == (0.75, 1.0, 4, 3)
-    assert (second.recall, second.precision) == (None, 0.0)
-    assert first.labeled == (graph.labels[graph.train] == 0).sum()
+    assert [first[name] for name in ("recall", "precision", "test", "predicted")] == [0.75, 1.0, 4, 3]
+    assert (second["recall"], second["precision"]) == (None, 0.0)
+    assert first["labeled"] == (graph.labels[graph.train] == 0).sum()

@@ -22,10 +22,16 @@ def graph(**changes):
 def prediction(share_of_0):
     """K = 2: labeled node 0 has this weight in each vote, labeled node 1 the rest."""
     shares = np.array([[p, 1 - p] for p in share_of_0], dtype=np.float32)
-    nodes = np.arange(len(shares))
     neighbors = np.argsort(-shares, axis=1, kind="stable")
     weights = np.take_along_axis(shares, neighbors, axis=1)
-    return Prediction(nodes, shares, neighbors, weights, weights, weights, weights)
+    return votes(shares, neighbors, weights)
+
+
+def votes(shares, neighbors, weights):
+    return Prediction(
+        nodes=np.arange(len(shares)), probabilities=shares, cases=neighbors, weights=weights, overall=weights,
+        node=weights, structure=weights,
+    )  # fmt: skip
 
 
 SHARES = [0.5, 0.5, 0.75, 0.875, 0.25, 0.625]  # wrong: node 3 alone
@@ -77,7 +83,7 @@ def test_twenty_thousand_predictions_take_few_bytes():
     )  # fmt: skip
     weights = generator.dirichlet(np.ones(7), number).astype(np.float32)
     neighbors = generator.integers(0, 500, (number, 7))
-    made = Prediction(np.arange(number), weights, neighbors, weights, weights, weights, weights)
+    made = votes(weights, neighbors, weights)
     assert len(prediction_table(made, table, explained=np.array([])).json) < 32 * number
 
 

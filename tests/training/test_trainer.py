@@ -200,7 +200,7 @@ def test_without_validation_nodes_figures_are_none_and_not_nan(directions, devic
     facts = fit(graph, asked, device=device).facts
     assert facts.chosen_run.val_accuracy is None
     assert facts.validation["precision_at_5"] is None
-    json.dumps(facts.to_dict(), allow_nan=False)
+    json.dumps(dataclasses.asdict(facts), allow_nan=False)
 
 
 def test_facts_of_a_run_hold_the_figures_of_the_validation_nodes():

@@ -41,11 +41,11 @@ from se_gnn.model import Model, Prediction
 from se_gnn.model.numbers import Calibration, NumberPrediction, calibrate_intervals
 from se_gnn.ranking import (
     SPARE,
-    UNDECIDED,
     Ranking,
     SmallestSet,
     SmallestSets,
     WhatIf,
+    decided_removals,
     smallest_relabelings,
     smallest_removals,
     without_each,
@@ -184,8 +184,6 @@ class Explanations(Sequence[Explanation]):
     @cached_property
     def prediction(self) -> Prediction:
         """What is predicted, and the votes, as arrays; if numbers are predicted, without probabilities."""
-        if self.graph.predicts_numbers:
-            return Prediction.votes_of(self.ranking, np.zeros((len(self.ranking), 0), np.float32))
         return Prediction.of([self.ranking])
 
     @cached_property
@@ -429,14 +427,14 @@ class _Block:
             return
         removals = smallest_removals(self._ranking)
         self.relabelings = smallest_relabelings(self._ranking)
-        undecided = np.flatnonzero(removals.sizes == UNDECIDED)
-        order = np.arange(len(removals))
-        order[undecided] = len(order) + np.arange(len(undecided))
-        nodes = self._ranking.queries[undecided]
-        whole = [one.cpu() for one in self.batch.trained.rank(nodes)] if len(undecided) else []
-        self.removals = SmallestSets.joined([removals, *map(smallest_removals, whole)], order)
-        rows = [(part, row) for part in whole for row in range(len(part))]
-        self._complete = dict(zip(undecided.tolist(), rows))
+
+        def complete(undecided: IntArray) -> list[Ranking]:
+            whole = [one.cpu() for one in self.batch.trained.rank(self._ranking.queries[undecided])]
+            rows = ((part, row) for part in whole for row in range(len(part)))
+            self._complete = dict(zip(undecided.tolist(), rows))
+            return whole
+
+        self.removals = decided_removals([removals], complete)
 
     def _nearest_of_each_side(self, at: int) -> _Sides | None:
         """For and against the prediction; None: all cases that can vote have the same class."""

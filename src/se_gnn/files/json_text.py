@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from types import UnionType
+from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from se_gnn.errors import InputError, shortened
 from se_gnn.files.reading import LARGE, read_file
 from se_gnn.files.writing import write_all
 
 MAX_DEPTH = 64  # ours have fewer than ten levels
+Record = TypeVar("Record")
 APPENDING = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
+_STORED_AS: dict[Any, tuple[type, ...]] = {float: (int, float), Mapping: (dict,)}
 _TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)  # strings whole: brackets in them do not count
 _HALF_CHARACTER = re.compile(rb"\\u[dD][89abAB]|\\u[dD][c-fC-F]")
 
@@ -82,6 +87,29 @@ def _refuse_constant(name: str) -> NoReturn:
 def json_line(record: dict[str, Any]) -> bytes:
     """A record as a line."""
     return json_bytes(record, indent=None)
+
+
+def read_record(kind: type[Record], value: Any) -> Record:
+    """A dataclass from the JSON of its `asdict`: it must have all fields, and no others, each of the right type."""
+    found: Record = _read_as(kind, value, "it")
+    return found
+
+
+def _read_as(kind: Any, value: Any, name: str) -> Any:
+    origin, inner = get_origin(kind) or kind, get_args(kind)
+    if dataclasses.is_dataclass(kind) and isinstance(value, dict):
+        hints = get_type_hints(kind)
+        if value.keys() != hints.keys():
+            raise InputError(f"{name} must have the fields {', '.join(hints)}, got {shortened(sorted(value), 200)}")
+        return kind(**{field: _read_as(hint, value[field], field) for field, hint in hints.items()})  # type: ignore[operator]
+    if origin is UnionType or origin is Union:
+        return None if value is None and type(None) in inner else _read_as(inner[0], value, name)
+    if origin is tuple and isinstance(value, list | tuple):
+        return tuple(_read_as(inner[0], one, name) for one in value)
+    allowed = value in inner if origin is Literal else type(value) in _STORED_AS.get(origin, (origin,))
+    if not allowed:
+        raise InputError(f"{name} has a value of the wrong type: {shortened(value)}")
+    return value
 
 
 def append_line(path: Path, line: bytes) -> None:

@@ -17,7 +17,7 @@ from se_gnn.graph import Graph
 from se_gnn.graph.arrays import Float64Array, IntArray
 from se_gnn.labels.audit import named
 from se_gnn.model import Model
-from se_gnn.ranking import ONLY_CLASSES, UNDECIDED, SmallestSets, smallest_relabelings, smallest_removals
+from se_gnn.ranking import ONLY_CLASSES, SmallestSets, decided_removals, smallest_relabelings, smallest_removals
 
 SIZES = (1, 2, 5, 10, 20, 50)  # of the table; as far as there are labeled nodes
 
@@ -77,16 +77,10 @@ def certify(trained: Model, nodes: IntArray | None = None) -> Certificates:
         predicted.append(ranking.predicted.cpu().numpy())
         relabelings.append(smallest_relabelings(ranking))
         removals.append(smallest_removals(ranking))
-    undecided = np.flatnonzero(np.concatenate([sets.sizes for sets in removals]) == UNDECIDED)
-    if len(undecided):
-        removals += [smallest_removals(ranking) for ranking in trained.rank(queries[undecided])]
-    rows = np.arange(len(queries))
-    decided = rows.copy()
-    decided[undecided] = len(queries) + np.arange(len(undecided))
     return Certificates(
         queries,
         np.concatenate(predicted),
-        SmallestSets.joined(removals, decided),
-        SmallestSets.joined(relabelings, rows),
+        decided_removals(removals, lambda undecided: trained.rank(queries[undecided])),
+        SmallestSets.joined(relabelings, np.arange(len(queries))),
         trained.graph,
     )

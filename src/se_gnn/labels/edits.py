@@ -7,6 +7,7 @@ M nodes whose prediction changes.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -58,34 +59,32 @@ def state_of(graph: Graph, node: int) -> State:
     return State(None if label == UNKNOWN else graph.class_names[label], graph.split.part_of(node))
 
 
-def adding(graph: Graph, labels: Mapping[Any, str]) -> list[Change]:
-    """Nodes that begin to vote, with their classes; a validation or test node leaves its part."""
+def labeling(graph: Graph, labels: Mapping[Any, str], *, anew: bool = False) -> list[Change]:
+    """Labeled nodes that vote for another class; or, ``anew``, nodes that begin to vote and leave their part."""
     changes = []
-    for node, label in _labels(graph, labels).items():
-        _check_type(graph, node)
-        was = state_of(graph, node)
-        if was.votes:
-            raise InputError(
-                f"node {graph.node_names[node]!r} is labeled already, as {was.label!r}: use relabel to change its class"
-            )
-        changes.append(Change(graph.node_names[node], was, State(label, LABELED)))
+    for node, given in zip(_ids(graph, list(labels)), labels.values()):
+        was, label, name = state_of(graph, node), _label(graph, str(given)), graph.node_names[node]
+        if anew and was.votes:
+            raise InputError(f"node {name!r} is labeled already, as {was.label!r}: use relabel to change its class")
+        if not anew:
+            _check_votes(graph, name, was)
+            if was.label == label:
+                raise InputError(f"node {name!r} is labeled {label!r} already: nothing to change")
+        changes.append(Change(name, was, State(label, LABELED)))
     return changes
 
 
 def removing(graph: Graph, nodes: Sequence[Any] | IntArray) -> list[Change]:
     """Labeled nodes that no longer vote; their class counts as unknown, and is kept in the history."""
-    return [Change(graph.node_names[node], _voting(graph, node), State(None, None)) for node in _ids(graph, nodes)]
-
-
-def relabeling(graph: Graph, labels: Mapping[Any, str]) -> list[Change]:
-    """Labeled nodes that vote for another class."""
-    changes = []
-    for node, label in _labels(graph, labels).items():
-        was = _voting(graph, node)
-        if was.label == label:
-            raise InputError(f"node {graph.node_names[node]!r} is labeled {label!r} already: nothing to change")
-        changes.append(Change(graph.node_names[node], was, State(label, LABELED)))
+    changes = [Change(graph.node_names[node], state_of(graph, node), State(None, None)) for node in _ids(graph, nodes)]
+    for one in changes:
+        _check_votes(graph, one.node, one.was)
     return changes
+
+
+def _check_votes(graph: Graph, name: str, state: State) -> None:
+    if not state.votes:
+        raise InputError(f"node {name!r} is not one of the {len(graph.train)} labeled nodes: use add to label it")
 
 
 def apply(graph: Graph, changes: Sequence[Change]) -> Graph:
@@ -131,52 +130,27 @@ def _ids(graph: Graph, nodes: Sequence[Any] | IntArray) -> list[int]:
     twice = next((node for i, node in enumerate(ids) if node in ids[:i]), None)
     if twice is not None:
         raise InputError(f"each node can be changed once, {graph.node_names[twice]!r} is named twice")
+    if graph.node_types is not None and len(other := np.setdiff1d(ids, graph.candidates)):
+        own = graph.node_type_names[graph.node_types[other[0]]]
+        raise InputError(
+            f"node {graph.node_names[other[0]]!r} is of type {own!r}: only nodes of type {graph.target.node_type!r} are "
+            "predicted, and only they can be labeled"
+        )
     return ids
 
 
-def _labels(graph: Graph, labels: Mapping[Any, str]) -> dict[int, str]:
-    """The classes, or numbers as text, by the ids of their nodes."""
-    return {node: _label(graph, str(label)) for node, label in zip(_ids(graph, list(labels)), labels.values())}
-
-
 def _label(graph: Graph, given: str) -> str:
-    if graph.predicts_numbers:
-        return repr(_number(given, graph.numbers.name))
-    if given not in graph.class_names:
-        known = ", ".join(map(repr, graph.class_names[:10]))
-        raise InputError(
-            f"unknown class {shortened(given)}{did_you_mean(given, graph.class_names)}; there are: {known}"
-        )
-    return given
-
-
-def _number(text: str, name: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise InputError(f"{name} must be a number, such as 12.5, got {shortened(text)}")
-    return value
-
-
-def _check_type(graph: Graph, node: int) -> None:
-    wanted, types = graph.target.node_type, graph.node_types
-    if wanted is not None and types is not None and (own := graph.node_type_names[types[node]]) != wanted:
-        raise InputError(
-            f"node {graph.node_names[node]!r} is of type {own!r}: only nodes of type {wanted!r} are predicted, and "
-            "only they can be labeled"
-        )
-
-
-def _voting(graph: Graph, node: int) -> State:
-    _check_type(graph, node)
-    state = state_of(graph, node)
-    if not state.votes:
-        raise InputError(
-            f"node {graph.node_names[node]!r} is not one of the {len(graph.train)} labeled nodes: use add to label it"
-        )
-    return state
+    """A class, or a number as text, as it is kept."""
+    if not graph.predicts_numbers:
+        if given not in graph.class_names:
+            known = ", ".join(map(repr, graph.class_names[:10]))
+            hint = did_you_mean(given, graph.class_names)
+            raise InputError(f"unknown class {shortened(given)}{hint}; there are: {known}")
+        return given
+    with contextlib.suppress(ValueError):
+        if math.isfinite(value := float(given)):
+            return repr(value)
+    raise InputError(f"{graph.numbers.name} must be a number, such as 12.5, got {shortened(given)}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,10 +19,10 @@ from typing import Any
 
 from se_gnn.errors import InputError, shortened
 from se_gnn.files import locked, sha256, writing_to
+from se_gnn.files.json_text import read_record
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
-from se_gnn.graph.split import PARTS
-from se_gnn.labels.edits import Change, Preview, State, adding, preview, relabeling, removing, state_of
+from se_gnn.labels.edits import Change, Preview, State, labeling, preview, removing, state_of
 from se_gnn.model import Model
 from se_gnn.model.folder import HISTORY, load_model, read_epochs, save_model
 from se_gnn.number_format import known
@@ -42,10 +42,6 @@ class Entry:
     accuracy_after: float | None
     predictions_changed: int
     model: str  # digest of the parameters that it belongs to
-
-    def to_dict(self) -> dict[str, Any]:
-        """The edit as a line of `memory.jsonl`."""
-        return {**asdict(self), "changes": [asdict(change) for change in self.changes]}
 
 
 def read_history(trained: Model) -> tuple[Entry, ...]:
@@ -85,41 +81,21 @@ def fingerprint(trained: Model) -> str:
     return sha256(trained.encoder.to_bytes())
 
 
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError, ImportError):  # a container may have no name for its user
-        return "unknown"
-
-
-_KINDS: dict[str, Any] = {
-    **dict.fromkeys(("when", "by", "action", "reason", "model"), str),
-    **dict.fromkeys(("accuracy_before", "accuracy_after"), float | int | None),
-    **dict.fromkeys(("number", "predictions_changed"), int),
-}
-
-
 def _entry(given: dict[str, Any], number: int) -> Entry:
     try:
-        changes = tuple(
-            Change(str(one["node"]), _state(one["was"]), _state(one["becomes"])) for one in given["changes"]
-        )
-        entry = Entry(**{**given, "changes": changes})
-    except (TypeError, KeyError, ValueError) as error:
-        raise InputError(f"line {number} of {HISTORY} is damaged: {shortened(error, quoted=False)}") from error
-    for field, kind in _KINDS.items():
-        if not isinstance(getattr(entry, field), kind):
-            raise InputError(f"line {number} of {HISTORY} is damaged: {field} is {shortened(getattr(entry, field))}")
+        entry = read_record(Entry, given)
+    except InputError as error:
+        raise InputError(f"line {number} of {HISTORY} is damaged: {error}") from error
     if entry.number != number:
         raise InputError(f"line {number} of {HISTORY} is damaged: its number is {shortened(entry.number)}")
     return entry
 
 
-def _state(given: dict[str, Any]) -> State:
-    state = State(**given)
-    if state.part not in (*PARTS, None) or not isinstance(state.label, str | None):
-        raise ValueError(f"no state of a node: {given}")
-    return state
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):  # a container may have no name for its user
+        return "unknown"
 
 
 def _check_leads_to(entries: Sequence[Entry], graph: Graph) -> None:
@@ -163,7 +139,7 @@ class Memory:
         self, labels: Mapping[Any, str], *, reason: str = "", by: str | None = None, dry_run: bool = False
     ) -> Preview:
         """Label nodes so that they vote: ``{"node": "class"}``. Validation and test nodes leave their split."""
-        return self._edit("add", adding(self.trained.graph, labels), reason, by, dry_run)
+        return self._edit("add", labeling(self.trained.graph, labels, anew=True), reason, by, dry_run)
 
     def remove(
         self, nodes: Sequence[Any] | IntArray, *, reason: str = "", by: str | None = None, dry_run: bool = False
@@ -175,7 +151,7 @@ class Memory:
         self, labels: Mapping[Any, str], *, reason: str = "", by: str | None = None, dry_run: bool = False
     ) -> Preview:
         """Change the class that labeled nodes vote for: ``{"node": "class"}``."""
-        return self._edit("relabel", relabeling(self.trained.graph, labels), reason, by, dry_run)
+        return self._edit("relabel", labeling(self.trained.graph, labels), reason, by, dry_run)
 
     def restore(self, number: int, *, reason: str = "", by: str | None = None, dry_run: bool = False) -> Preview:
         """Restore the state after edit ``number``; 0 is the memory as it was trained."""
@@ -197,7 +173,7 @@ class Memory:
             predictions_changed=len(found.changed),
             model=fingerprint(self.trained),
         )
-        edited = dataclasses.replace(found.edited, history=(*self.trained.history, entry.to_dict()))
+        edited = dataclasses.replace(found.edited, history=(*self.trained.history, asdict(entry)))
         if not dry_run:
             self.trained = edited
             if self._on_edit is not None:

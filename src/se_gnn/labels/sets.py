@@ -107,8 +107,8 @@ COVERAGE = 0.9
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Calibrated:
-    """What calibration nodes decided.
+class SetRule:
+    """Thresholds that calibration nodes decided once, and the sets that they cut for any nodes of the graph.
 
     Shapes:
         - **thresholds:** :math:`(C,)` q of each class, all the same unless ``by_class``
@@ -121,10 +121,20 @@ class Calibrated:
     method: SetMethod
     by_class: bool
     guaranteed: bool  # False: calibrated on nodes that chose the epoch
+    seed: int
+
+    def sets(self, model: Model, nodes: IntArray | None = None) -> PredictionSets:
+        """The sets of some nodes, or of all."""
+        wanted = np.arange(model.graph.num_nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
+        ascending, rows = np.unique(wanted, return_inverse=True)
+        cases, scores = _scores(model, ascending, self.method, self.seed)
+        own: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(SetRule)}
+        members = scores[rows] <= self.thresholds
+        return PredictionSets(nodes=wanted, members=members, scores=scores[rows], cases=cases.rows(rows), **own)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PredictionSets(Calibrated):
+class PredictionSets(SetRule):
     """The classes that each of T nodes may have, and the nearest case of every class.
 
     Shapes:
@@ -165,23 +175,6 @@ class PredictionSets(Calibrated):
         """Share of the nodes whose known class (``labels`` of all nodes) is in the set; NaN without nodes."""
         known = self.members[np.arange(len(self.nodes)), labels[self.nodes]]
         return float(known.mean()) if len(known) else float("nan")
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class SetRule(Calibrated):
-    """Thresholds that were calibrated once, and the sets that they cut for any nodes of the graph."""
-
-    model: Model
-    seed: int
-
-    def sets(self, nodes: IntArray | None = None) -> PredictionSets:
-        """The sets of some nodes, or of all."""
-        wanted = np.arange(self.model.graph.num_nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
-        ascending, rows = np.unique(wanted, return_inverse=True)
-        cases, scores = _scores(self.model, ascending, self.method, self.seed)
-        own: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(Calibrated)}
-        members = scores[rows] <= self.thresholds
-        return PredictionSets(nodes=wanted, members=members, scores=scores[rows], cases=cases.rows(rows), **own)
 
 
 def set_rule(
@@ -229,7 +222,6 @@ def set_rule(
         thresholds = np.full(graph.num_classes, conformal_quantile(own, coverage))
     _warn_of_full_sets(graph, thresholds, counts, coverage, by_class=by_class)
     return SetRule(
-        model=model,
         thresholds=thresholds,
         calibrated=counts,
         coverage=coverage,
@@ -242,7 +234,7 @@ def set_rule(
 
 def prediction_sets(model: Model, nodes: IntArray | None = None, **asked: Any) -> PredictionSets:
     """Sets of some nodes, or of all; the other arguments are those of :func:`set_rule`."""
-    return set_rule(model, **asked).sets(nodes)
+    return set_rule(model, **asked).sets(model, nodes)
 
 
 def _scores(trained: Model, nodes: IntArray, method: SetMethod, seed: int) -> tuple[NearestPerClass, Scores]:

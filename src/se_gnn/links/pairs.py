@@ -66,9 +66,13 @@ class Neighbors:
             shares = shares / heaviest[owners]
         return cls(row_starts(np.bincount(owners, minlength=num_nodes)), keys % num_nodes, shares)
 
+    def entries(self, node: int) -> slice:
+        """Where the neighbors of one node are."""
+        return slice(self.ptr[node], self.ptr[node + 1])
+
     def of_node(self, node: int) -> IntArray:
         """The neighbors of one node."""
-        return self.nodes[self.ptr[node] : self.ptr[node + 1]]
+        return self.nodes[self.entries(node)]
 
     @property
     def counts(self) -> IntArray:

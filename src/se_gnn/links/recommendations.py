@@ -8,20 +8,17 @@ decide. Shapes: N nodes, T queries, k recommendations, R rows of similarities.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
-import numba
 import numpy as np
 import torch
 
-from se_gnn.compiled_code import compiled
 from se_gnn.deterministic import linear
 from se_gnn.device import items_within, memory_budget
 from se_gnn.errors import InputError
 from se_gnn.graph.arrays import Float64Array, FloatArray, IntArray
 from se_gnn.links.model import LinkModel
-from se_gnn.links.pairs import LinkType, Neighbors
-from se_gnn.links.scoring import Scorer, SideWeights
+from se_gnn.links.pairs import LinkType
+from se_gnn.links.scoring import Scorer, mean_of_nearest
 from se_gnn.progress import tiles
 
 NOBODY = -1
@@ -90,18 +87,32 @@ class _Finder:
             needed = np.unique(np.concatenate([queries, *(links.ahead.of_node(q) for q in queries.tolist())]))
             similar, place = self._similar(needed), np.full(self.num_nodes, NOBODY, np.int64)
             place[needed] = np.arange(len(needed))
-        scores = np.empty((len(queries), self.num_nodes), np.float32)
-        ahead, behind = (_arrays(side, self.model.sides) for side in (links.ahead, links.behind))
-        _scores(similar, place, queries, ahead, behind, links.types, self.model.settings.num_nearest, scores)
         rows, found = [], []
         for i, query in enumerate(queries.tolist()):
-            own = np.where(links.open_ends(query), scores[i], -np.inf)
+            scores = self._scores(query, similar[place[query]], similar[place[links.ahead.of_node(query)]])
+            own = np.where(links.open_ends(query), scores, -np.inf)
             depth = min(k, self.num_nodes)
             least = np.partition(own, self.num_nodes - depth)[self.num_nodes - depth]
             some = np.flatnonzero((own >= least - 2 * self.margin) & (own > -np.inf))
             rows.append(np.full(len(some), i))
             found.append(some)
         return np.concatenate(rows), np.concatenate(found)
+
+    def _scores(self, query: int, similar: FloatArray, of_neighbors: FloatArray) -> Float64Array:
+        """Scores of a query with all nodes that it is not linked with, [N], up to rounding.
+
+        ``similar`` [N] are its own similarities, ``of_neighbors`` [n, N] those of the nodes it links to.
+        """
+        links, sides, k = self.scorer.links, self.model.sides, self.model.settings.num_nearest
+        support = of_neighbors * links.ahead.shares[links.ahead.entries(query)][:, None]
+        row, rows = sides.rows(np.array(len(support))), sides.rows(links.behind.counts)
+        nearest = np.partition(support, -k, axis=0)[-k:] if len(support) > k else support
+        scores: Float64Array = sides.neighbor[row] * nearest.sum(axis=0) / max(1, len(nearest))
+        behind = links.behind.shares * similar[links.behind.nodes]
+        scores += sides.neighbor[rows] * mean_of_nearest(links.behind.ptr, behind, k)
+        alike = links.types == links.types[query]
+        scores += (sides.direct[row] + sides.direct[rows]) * np.where(alike, similar, 0)
+        return scores
 
     def _similar(self, nodes: IntArray) -> FloatArray:
         """Similarity of some nodes with all, [R, N], up to rounding."""
@@ -117,63 +128,3 @@ class _Finder:
         for low in range(0, len(nodes), BLOCK):
             found[low : low + BLOCK] = linear(points[torch.from_numpy(nodes[low : low + BLOCK])], points).numpy()
         return found
-
-
-Arrays: TypeAlias = tuple[IntArray, IntArray, FloatArray, Float64Array, Float64Array]
-
-
-def _arrays(neighbors: Neighbors, weights: SideWeights) -> Arrays:
-    """The neighbors of each node, and what they and the similarity of a pair count on this side of it."""
-    rows = weights.rows(neighbors.counts)
-    return neighbors.ptr, neighbors.nodes, neighbors.shares, weights.neighbor[rows], weights.direct[rows]
-
-
-@compiled(parallel=True)
-def _scores(
-    similar: FloatArray,
-    place: IntArray,
-    queries: IntArray,
-    sources: Arrays,
-    targets: Arrays,
-    types: IntArray,
-    num_nearest: int,
-    scores: FloatArray,
-) -> None:
-    """Scores of queries with all nodes that they are not linked with, [T, N], up to rounding."""
-    ahead_ptr, ahead, ahead_shares, ahead_weight, ahead_direct = sources
-    behind_ptr, behind, behind_shares, behind_weight, behind_direct = targets
-    num_nodes = scores.shape[1]
-    for i in numba.prange(len(queries)):
-        u = queries[i]
-        row = similar[place[u]]
-        low, high = ahead_ptr[u], ahead_ptr[u + 1]
-        voting = min(num_nearest, high - low)
-        best = np.full((max(voting, 1), num_nodes), np.float32(-np.inf))
-        for m in range(low, high):
-            other, share = similar[place[ahead[m]]], ahead_shares[m]
-            for v in range(num_nodes):
-                support = share * other[v]
-                for k in range(voting):
-                    if support > best[k, v]:
-                        support, best[k, v] = best[k, v], support
-        nearest = np.empty(num_nearest, np.float32)
-        for v in range(num_nodes):
-            total = 0.0
-            for k in range(voting):
-                total += best[k, v]
-            score = ahead_weight[u] * total / max(voting, 1)
-            for k in range(num_nearest):
-                nearest[k] = -np.inf
-            for m in range(behind_ptr[v], behind_ptr[v + 1]):
-                support = behind_shares[m] * row[behind[m]]
-                for k in range(num_nearest):
-                    if support > nearest[k]:
-                        support, nearest[k] = nearest[k], support
-            count = min(num_nearest, behind_ptr[v + 1] - behind_ptr[v])
-            total = 0.0
-            for k in range(count):
-                total += nearest[k]
-            score += behind_weight[v] * total / max(count, 1)
-            if types[u] == types[v]:
-                score += (ahead_direct[u] + behind_direct[v]) * row[v]
-            scores[i, v] = score

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
-from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
-
-from se_gnn.errors import InputError, shortened
+from typing import Any
 
 PACKAGES = ("se-gnn", "torch", "numba", "numpy", "scipy")
 Figures = Mapping[str, Any]  # as `evaluate_nodes` returns them
@@ -60,20 +56,6 @@ class RunFacts:
         """Mean over all epochs of all runs."""
         return sum(run.epochs * run.seconds_per_epoch for run in self.runs) / max(1, self.epochs)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values; `from_dict` reads them back."""
-        return dataclasses.asdict(self)
-
-    @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> RunFacts:
-        """What `to_dict` wrote, its fields and their types checked."""
-        _check_fields(cls, stored)
-        for run in stored["runs"]:
-            if not isinstance(run, Mapping):
-                raise InputError(f"runs must be records, got {shortened(run)}")
-            _check_fields(Run, run)
-        return cls(**{**stored, "runs": tuple(Run(**run) for run in stored["runs"])})
-
 
 def versions() -> dict[str, str]:
     """What the bits of a result depend on, apart from model, graph and settings."""
@@ -85,16 +67,3 @@ def _version(name: str) -> str:
         return metadata.version(name)
     except metadata.PackageNotFoundError:  # run from the sources, not installed
         return "0+unknown"
-
-
-_STORED_AS: dict[Any, tuple[type, ...]] = {float: (int, float), Mapping: (dict,), tuple: (list, tuple)}
-
-
-def _check_fields(kind: type[Run | RunFacts], stored: Mapping[str, Any]) -> None:
-    hints = get_type_hints(kind)
-    if stored.keys() != hints.keys():
-        raise InputError(f"it must have the fields {', '.join(hints)}, got {shortened(sorted(stored), 200)}")
-    for name, hint in hints.items():
-        kinds = [get_origin(one) or one for one in (get_args(hint) if isinstance(hint, UnionType) else [hint])]
-        if not any(type(stored[name]) in _STORED_AS.get(one, (one,)) for one in kinds):
-            raise InputError(f"{name} has a value of the wrong type: {shortened(stored[name])}")

@@ -8,8 +8,10 @@ has bytes.
 
 from __future__ import annotations
 
+import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,6 +34,7 @@ from se_gnn.files import (
     sha256,
     writing_to,
 )
+from se_gnn.files.json_text import read_record
 from se_gnn.files.reading import LARGE
 from se_gnn.files.tensors import load_tensors
 from se_gnn.graph import Graph, storage
@@ -49,7 +52,7 @@ HISTORY = "memory.jsonl"  # a line per edit of the labeled nodes
 FORMAT, LINKS_FORMAT = "se-gnn-model", "se-gnn-links"
 VERSION = 1
 
-Stored = TypeVar("Stored", Resolved, RunFacts)
+Stored = TypeVar("Stored")
 NEEDED = (PARAMETERS, SETTINGS, FACTS, storage.HEADER)
 MODEL_FILES = (MANIFEST, *NEEDED, EPOCHS, HISTORY, storage.ARRAY_FILES)
 _LIMITS = {storage.HEADER: storage.MOST_HEADER, **dict.fromkeys((PARAMETERS, EPOCHS, HISTORY), LARGE)}
@@ -69,7 +72,7 @@ def save_model(trained: Model, folder: str | Path, *, epochs: bytes | None = Non
     files = {
         PARAMETERS: trained.encoder.to_bytes(),
         SETTINGS: json_bytes(trained.settings.to_dict()),
-        FACTS: json_bytes(trained.facts.to_dict()),
+        FACTS: json_bytes(dataclasses.asdict(trained.facts)),
     }
     if epochs is not None:
         files[EPOCHS] = epochs
@@ -141,8 +144,8 @@ def load_model(
     files = unseal(path, optional=(EPOCHS, HISTORY))
     if HISTORY not in files and current_path(path, HISTORY).exists():
         raise InputError(f"{path / HISTORY} is the history of another model: {MANIFEST} does not name it; remove it")
-    settings = _read(Resolved, files, path / SETTINGS)
-    facts = _read(RunFacts, files, path / FACTS)
+    settings = _read(Resolved.from_dict, files, path / SETTINGS)
+    facts = _read(partial(read_record, RunFacts), files, path / FACTS)
     own = storage.read_graph(path, files[storage.HEADER])
     encoder = _encoder(files[PARAMETERS], own, settings, path, device)
     history = tuple(parse_json_lines(files.get(HISTORY, b""), path / HISTORY))
@@ -213,9 +216,9 @@ def unseal(
     return {**files, MANIFEST: sealed}
 
 
-def _read(kind: type[Stored], files: dict[str, bytes], path: Path) -> Stored:
+def _read(parse: Callable[[dict[str, Any]], Stored], files: dict[str, bytes], path: Path) -> Stored:
     try:
-        return kind.from_dict(parse_json(files[path.name], path))
+        return parse(parse_json(files[path.name], path))
     except InputError as error:
         raise InputError(f"{path} cannot be used: {error}") from error
 

@@ -143,33 +143,25 @@ def calibrate(probabilities: FloatArray, truth: IntArray, num_bins: int = NUM_BI
     return Calibration(bins, sum(one.nodes * abs(one.accuracy - one.probability) for one in bins) / len(truth))
 
 
-@dataclass(frozen=True, slots=True)
-class ClassFigures:
-    """How one class fared on the measured nodes."""
+def by_class(graph: Graph, confusion: IntArray) -> list[dict[str, Any]]:
+    """How each class of a graph fared, from the confusion matrix [C, C] of some of its nodes; None: not defined.
 
-    label: int
-    labeled: int
-    nodes: int
-    predicted: int
-    right: int
-
-    @property
-    def recall(self) -> float | None:
-        """Share of the nodes of this class that were found."""
-        return self.right / self.nodes if self.nodes else None
-
-    @property
-    def precision(self) -> float | None:
-        """Share of the nodes predicted as this class that are of it."""
-        return self.right / self.predicted if self.predicted else None
-
-
-def by_class(graph: Graph, confusion: IntArray) -> tuple[ClassFigures, ...]:
-    """The figures of each class of a graph, from the confusion matrix [C, C] of some of its nodes."""
-    labeled = np.bincount(graph.labels[graph.train], minlength=graph.num_classes).tolist()
-    nodes, predicted, right = confusion.sum(axis=1), confusion.sum(axis=0), confusion.diagonal()
-    rows = zip(labeled, nodes.tolist(), predicted.tolist(), right.tolist())
-    return tuple(ClassFigures(label, *row) for label, row in enumerate(rows))
+    ``labeled`` nodes vote for the class, and ``test`` of the measured nodes are of it. ``recall`` is the share of these
+    that were found, ``precision`` the share of those ``predicted`` as this class that are of it.
+    """
+    labeled = np.bincount(graph.labels[graph.train], minlength=graph.num_classes)
+    rows = np.stack([labeled, confusion.sum(axis=1), confusion.sum(axis=0), confusion.diagonal()], axis=1)
+    return [
+        {
+            "class": name,
+            "labeled": voting,
+            "test": nodes,
+            "predicted": predicted,
+            "recall": right / nodes if nodes else None,
+            "precision": right / predicted if predicted else None,
+        }
+        for name, (voting, nodes, predicted, right) in zip(graph.class_names, rows.tolist())
+    ]
 
 
 def evaluate_nodes(trained: Model, nodes: IntArray) -> dict[str, Any]:
@@ -196,22 +188,8 @@ def evaluate(trained: Model) -> dict[str, Any]:
     if graph.predicts_numbers:
         return {**about, "test": evaluate_nodes(trained, graph.test), "target": graph.numbers.name}
     test = trained.predict(graph.test)
-    return {**about, "test": prediction_metrics(test, graph), "classes": _figures_by_class(test, graph)}
-
-
-def _figures_by_class(prediction: Prediction, graph: Graph) -> list[dict[str, Any]]:
-    confusion = confusion_matrix(graph.labels[prediction.nodes], prediction.classes, graph.num_classes)
-    return [
-        {
-            "class": graph.class_names[one.label],
-            "labeled": one.labeled,
-            "test": one.nodes,
-            "predicted": one.predicted,
-            "recall": one.recall,
-            "precision": one.precision,
-        }
-        for one in by_class(graph, confusion)
-    ]
+    confusion = confusion_matrix(graph.labels[test.nodes], test.classes, graph.num_classes)
+    return {**about, "test": prediction_metrics(test, graph), "classes": by_class(graph, confusion)}
 
 
 _HEADINGS = {

@@ -11,8 +11,8 @@ exchangeable, an interval holds the number of its node with probability 1 - alph
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -21,6 +21,7 @@ from se_gnn.errors import InputError, shortened
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import BoolArray, Float64Array, FloatArray, IntArray
 from se_gnn.model.model import Model
+from se_gnn.model.prediction import Votes
 from se_gnn.number_format import known
 from se_gnn.ranking import Ranking
 
@@ -28,8 +29,8 @@ COVERAGE = 0.9
 CalibrateOn = Literal["auto", "calibration", "validation"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NumberPrediction:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class NumberPrediction(Votes):
     """Predicted numbers of some nodes and the votes that they are made of.
 
     Shapes:
@@ -37,43 +38,15 @@ class NumberPrediction:
         - **cases** (node ids), **weights**, **contributions**, **overall:** :math:`(T, K)`
     """
 
-    nodes: IntArray
     values: Float64Array
     spread: Float64Array
-    cases: IntArray
-    weights: FloatArray
     contributions: Float64Array
-    overall: FloatArray
 
     @classmethod
-    def of(cls, rankings: Iterable[Ranking]) -> NumberPrediction:
-        """The votes of the nearest cases, block after block."""
-        return cls.joined([cls._of_block(ranking) for ranking in rankings])
-
-    @classmethod
-    def joined(cls, parts: Sequence[NumberPrediction]) -> NumberPrediction:
-        """The nodes of several predictions, one after the other."""
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__slots__))
-
-    def of_nodes(self, nodes: IntArray) -> NumberPrediction:
-        """Those of some of its nodes, by their ids; it has its nodes in ascending order."""
-        return self.rows(np.searchsorted(self.nodes, nodes))
-
-    def rows(self, rows: IntArray) -> NumberPrediction:
-        """Some of the nodes."""
-        return NumberPrediction(*(getattr(self, name)[rows] for name in self.__slots__))
-
-    @classmethod
-    def _of_block(cls, ranking: Ranking) -> NumberPrediction:
-        k = ranking.num_nearest
-        parts = (ranking.weights, ranking.contributions, ranking.overall[:, :k])
-        return cls(
-            ranking.queries,
-            ranking.numbers.cpu().numpy(),
-            ranking.spread.cpu().numpy(),
-            ranking.nodes[:, :k],
-            *(part.cpu().numpy() for part in parts),
-        )
+    def _of_block(cls, ranking: Ranking) -> dict[str, Any]:
+        names = {"values": "numbers", "spread": "spread", "contributions": "contributions"}
+        own = {name: getattr(ranking, source).cpu().numpy() for name, source in names.items()}
+        return {**Votes._of_block(ranking), **own}
 
 
 def predict_numbers(model: Model, nodes: IntArray | None = None) -> NumberPrediction:
@@ -82,8 +55,37 @@ def predict_numbers(model: Model, nodes: IntArray | None = None) -> NumberPredic
     return NumberPrediction.of(model.rank(nodes, depth=model.settings.vote.num_nearest))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """What calibration nodes say of errors: an interval reaches ``factor`` times (spread + ``floor``) to both sides."""
+
+    coverage: float
+    factor: float  # q; infinite: too few calibration nodes for this coverage
+    floor: float  # the median spread; if it is 0, the standard deviation of the cases' numbers
+    calibrated: int  # calibration nodes
+    guaranteed: bool  # False: calibrated on validation nodes, which chose the epoch and the vote
+
+    def reach(self, spread: Float64Array) -> Float64Array:
+        """How far the interval of each node reaches to both sides, [T]."""
+        return self.factor * (spread + self.floor)
+
+    def around(self, found: NumberPrediction) -> Intervals:
+        """The intervals of some nodes."""
+        reach = self.reach(found.spread)
+        low, high = found.values - reach, found.values + reach
+        return Intervals(nodes=found.nodes, values=found.values, low=low, high=high, **asdict(self))
+
+    def summary(self) -> str:
+        """What the intervals guarantee."""
+        least, held = ("at least", "calibration") if self.guaranteed else ("about", "validation")
+        return (
+            f"Intervals contain the number of {least} {self.coverage:.1%} of nodes, calibrated on "
+            f"{self.calibrated:,} {held} nodes."
+        )
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Intervals:
+class Intervals(Calibration):
     """An interval for the number of each of T nodes.
 
     Shapes:
@@ -94,9 +96,6 @@ class Intervals:
     values: Float64Array
     low: Float64Array
     high: Float64Array
-    coverage: float
-    calibrated: int  # calibration nodes
-    guaranteed: bool  # False: calibrated on validation nodes, which chose the epoch and the vote
 
     @property
     def widths(self) -> Float64Array:
@@ -107,29 +106,6 @@ class Intervals:
         """Whether the known numbers (of all nodes of the graph) of these nodes lie in their intervals, [T]."""
         own = values[self.nodes]
         return (self.low <= own) & (own <= self.high)
-
-
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """What calibration nodes say of errors: an interval reaches ``factor`` times (spread + ``floor``) to both sides."""
-
-    coverage: float
-    factor: float  # q; infinite: too few calibration nodes for this coverage
-    floor: float  # the median spread; if it is 0, the standard deviation of the cases' numbers
-    calibrated: int
-    guaranteed: bool
-
-    def reach(self, spread: Float64Array) -> Float64Array:
-        """How far the interval of each node reaches to both sides, [T]."""
-        return self.factor * (spread + self.floor)
-
-    def summary(self) -> str:
-        """What the intervals guarantee."""
-        least, held = ("at least", "calibration") if self.guaranteed else ("about", "validation")
-        return (
-            f"Intervals contain the number of {least} {self.coverage:.1%} of nodes, calibrated on "
-            f"{self.calibrated:,} {held} nodes."
-        )
 
 
 def calibrate_intervals(
@@ -152,7 +128,13 @@ def calibrate_intervals(
     values = model.graph.values
     floor = float(np.median(found.spread)) or float(np.std(values[model.graph.train])) or 1.0
     scores = np.abs(values[nodes] - found.values) / (found.spread + floor)
-    return Calibration(float(coverage), conformal_quantile(scores, coverage), floor, len(nodes), guaranteed)
+    return Calibration(
+        coverage=float(coverage),
+        factor=conformal_quantile(scores, coverage),
+        floor=floor,
+        calibrated=len(nodes),
+        guaranteed=guaranteed,
+    )
 
 
 def prediction_intervals(
@@ -170,17 +152,7 @@ def prediction_intervals(
     calibration = calibrate_intervals(model, coverage=coverage, calibrate_on=calibrate_on)
     if calibration is None:
         raise InputError(f"{model.graph.name} has no calibration or validation nodes, which intervals need")
-    found = predict_numbers(model, nodes) if prediction is None else prediction
-    reach = calibration.reach(found.spread)
-    return Intervals(
-        nodes=found.nodes,
-        values=found.values,
-        low=found.values - reach,
-        high=found.values + reach,
-        coverage=calibration.coverage,
-        calibrated=calibration.calibrated,
-        guaranteed=calibration.guaranteed,
-    )
+    return calibration.around(predict_numbers(model, nodes) if prediction is None else prediction)
 
 
 def check_coverage(coverage: float) -> None:
@@ -230,9 +202,10 @@ def number_figures(model: Model, nodes: IntArray) -> dict[str, Any]:
     """R2, MAE, RMSE and the median error of a model on some nodes, and how its 90% intervals fare there."""
     found = predict_numbers(model, nodes)
     figures = number_metrics(found.values, model.graph.values[nodes])
-    if calibrate_intervals(model) is None or not len(nodes):
+    calibration = calibrate_intervals(model)
+    if calibration is None or not len(nodes):
         return {**figures, "interval_coverage": None, "interval_width": None}
-    intervals = prediction_intervals(model, nodes, prediction=found)
+    intervals = calibration.around(found)
     return {
         **figures,
         "interval_coverage": float(intervals.holds(model.graph.values).mean()),

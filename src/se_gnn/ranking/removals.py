@@ -26,7 +26,7 @@ Shapes: T queries, d ranks, K nearest, C classes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -162,6 +162,15 @@ def smallest_removals(ranking: Ranking) -> SmallestSets:
     chosen = of_predicted & (of_predicted.cumsum(dim=1) <= sizes[:, None]) & ~same[:, None]
     sizes = sizes.masked_fill(same, NEVER if ranking.complete else UNDECIDED)
     return SmallestSets.of(ranking, chosen, sizes, becomes, probabilities)
+
+
+def decided_removals(parts: Sequence[SmallestSets], complete: Callable[[IntArray], Iterable[Ranking]]) -> SmallestSets:
+    """The removals of several blocks, one after the other; ``complete`` ranks all cases for the undecided rows."""
+    sizes = np.concatenate([part.sizes for part in parts])
+    undecided, order = np.flatnonzero(sizes == UNDECIDED), np.arange(len(sizes))
+    order[undecided] = len(sizes) + np.arange(len(undecided))
+    again = [smallest_removals(ranking) for ranking in complete(undecided)] if len(undecided) else []
+    return SmallestSets.joined([*parts, *again], order)
 
 
 @torch.no_grad()

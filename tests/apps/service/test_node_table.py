@@ -118,7 +118,10 @@ def test_a_million_rows_stay_quick():
     chances = generator.random((count, 5), dtype=np.float32)
     weights = generator.random((count, 1), dtype=np.float32)
     same = np.zeros((count, 1), np.int64)
-    prediction = Prediction(np.arange(count), chances, same, weights, weights, weights, weights)
+    prediction = Prediction(
+        nodes=np.arange(count), probabilities=chances, cases=same, weights=weights, overall=weights, node=weights,
+        structure=weights,
+    )  # fmt: skip
     table = NodeTable(ClassColumns(graph, prediction))
     queries = [
         NodeQuery(search="777", sort=Sort.probability),

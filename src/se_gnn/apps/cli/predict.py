@@ -266,7 +266,7 @@ class _Extras:
         """The predictions of some nodes as a file."""
         from se_gnn.results import as_file, predict, prediction_columns
 
-        sets = None if self.rule is None else self.rule.sets(nodes)
+        sets = None if self.rule is None else self.rule.sets(self.trained, nodes)
         if sets is not None:
             self.about_sets = sets.summary()
         scored = None if self.novelty is None else self.novelty.of(nodes)
