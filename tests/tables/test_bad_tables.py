@@ -111,9 +111,13 @@ def test_a_file_without_rows(refused, tables):
     refused("edges.csv has no rows", edges="from,to\n")
 
 
-def test_mixed_types_in_a_data_frame():
-    with pytest.raises(InputError, match=r"nodes, column 'age', row 3 .* type str in a column that begins with int"):
-        read_tables(frame(age=[1, 2, "three", 4]), EDGE_FRAME, **ROLES)
+def test_mixed_types_in_a_data_frame_are_read_as_in_a_file():
+    nodes = frame(age=[1, 2, "three", None])
+    with pytest.raises(InputError, match=r"nodes, column 'age', row 3 .*'three' is not a finite number, 2 of the 3"):
+        read_tables(nodes, EDGE_FRAME, **ROLES, kinds={"age": "number"})
+    imported = read_tables(nodes, EDGE_FRAME, **ROLES)
+    assert imported.graph.raw.row(2) == {"age": "three"}
+    assert any("'age': 67% of the values are numbers, but not all" in text for text in imported.summary.warnings)
 
 
 def test_types_that_are_no_attributes():

@@ -18,7 +18,7 @@ from se_gnn.graph import UNKNOWN, Split
 from se_gnn.graph.storage import load_graph, save_graph
 from se_gnn.tables.arrays import from_scipy, load_npz, save_npz, to_scipy
 from se_gnn.tables.networkx import from_networkx, to_networkx
-from se_gnn.tables.pyg import from_hetero, from_pyg, to_hetero, to_pyg
+from se_gnn.tables.pyg import from_pyg, to_hetero, to_pyg
 from strategies import assert_same_graph, changed, graphs_with_names, random_graph
 
 with warnings.catch_warnings():
@@ -33,7 +33,7 @@ def through_pyg(graph, nodes, _):
 def through_hetero(graph, nodes, _):
     whole = to_hetero(graph)
     kept = {name: torch.from_numpy(np.isin(whole[name].node_id.numpy(), nodes)) for name in graph.node_type_names}
-    return from_hetero(whole.subgraph(kept)), sorted(nodes)  # of each type, in the order of the graph
+    return from_pyg(whole.subgraph(kept)), sorted(nodes)  # of each type, in the order of the graph
 
 
 def through_networkx(graph, nodes, _):

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from se_gnn.errors import InputError
-from se_gnn.tables.pyg import from_hetero, to_hetero
+from se_gnn.tables.pyg import from_pyg, to_hetero
 from strategies import assert_same_graph, random_graph
 
 with warnings.catch_warnings():
@@ -32,7 +32,7 @@ def library():
 
 
 def test_a_hetero_data_of_a_user_is_a_graph_of_several_kinds():
-    graph = from_hetero(library(), directed=True)
+    graph = from_pyg(library(), directed=True)
     values = graph.edge_values
     assert graph.node_type_names == ("paper", "author", "venue")
     paper, author = np.sqrt([(1.25 + 4 + 9) / 3, (7**2 + 8**2) / 2])  # how long their attributes are
@@ -51,19 +51,19 @@ def test_a_hetero_data_of_a_user_is_a_graph_of_several_kinds():
     assert values.direction.tolist() == [-1, 1, -1, 1, -1, 1]  # an author writes a paper, which appears somewhere
     assert values.attributes.ravel().round(1).tolist() == pytest.approx([0.1, 0, 0.2, 0, 0.3, 0], abs=1e-6)
     assert values.time[values.type == 1].tolist() == [10, 20, 30]
-    assert_same_graph(from_hetero(to_hetero(graph)), graph)
+    assert_same_graph(from_pyg(to_hetero(graph)), graph)
 
 
 def test_edges_that_were_added_the_other_way_are_the_same_edges():
     from torch_geometric.transforms import ToUndirected
 
-    assert_same_graph(from_hetero(ToUndirected()(library())), from_hetero(library()))
+    assert_same_graph(from_pyg(ToUndirected()(library())), from_pyg(library()))
 
 
 def test_a_hetero_data_without_labels_or_with_two_labeled_kinds_is_refused():
     data = library()
     data["author"].y = torch.tensor([0, 1])
     with pytest.raises(InputError, match="one node type must have y, got paper, author"):
-        from_hetero(data)
+        from_pyg(data)
     with pytest.raises(InputError, match="has one type of nodes: to_pyg makes a Data of it"):
         to_hetero(random_graph())

@@ -24,7 +24,7 @@ from se_gnn.model.folder import load_model
 from se_gnn.model.metrics import evaluate_nodes
 from se_gnn.settings import Settings
 from se_gnn.settings.presets import CASES
-from se_gnn.tables.pyg import from_hetero, from_pyg, to_hetero, to_pyg
+from se_gnn.tables.pyg import from_pyg, to_hetero, to_pyg
 from se_gnn.training.agreement import agreeing_model, explained_graph
 
 
@@ -143,4 +143,4 @@ def _both(graph: Any) -> tuple[Any, Graph]:
     """A graph as PyG's and as ours."""
     if isinstance(graph, Graph):
         return (to_hetero if graph.node_types is not None else to_pyg)(graph), graph
-    return graph, (from_hetero if hasattr(graph, "x_dict") else from_pyg)(graph)
+    return graph, from_pyg(graph)

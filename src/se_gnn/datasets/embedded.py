@@ -30,11 +30,11 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from se_gnn.graph import Graph, sample_non_edges
 from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.graph.split import split_by_class, split_by_share
+from se_gnn.tables.structure import EDGES, TRIANGLES, structure_numbers
 
 NUM_NEIGHBORS = 5
 TRAIN_PER_CLASS = 10
@@ -148,8 +148,5 @@ def degrees_and_triangles(edges: IntArray, num_nodes: int) -> FloatArray:
     >>> degrees_and_triangles(np.array([[0, 1], [1, 2], [0, 2], [2, 3]]), 4).tolist()
     [[2.0, 1.0], [2.0, 1.0], [3.0, 1.0], [1.0, 0.0]]
     """
-    u, v = np.concatenate([edges, edges[:, ::-1]]).T
-    adjacency = sp.csr_array((np.ones(len(u)), (u, v)), shape=(num_nodes, num_nodes))
-    # (A A)_ij counts the paths i - k - j; those with an edge i - j are triangles, seen from i in two directions
-    triangles = (adjacency @ adjacency * adjacency).sum(axis=1) / 2
-    return np.stack([adjacency.sum(axis=1), triangles], axis=1).astype(np.float32)
+    numbers = structure_numbers(edges, num_nodes)
+    return np.stack([numbers[EDGES], numbers[TRIANGLES]], axis=1).astype(np.float32)

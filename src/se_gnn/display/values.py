@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import functools
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +19,6 @@ from se_gnn.graph.columns import (
     DateColumn,
     NumberColumn,
     TextColumn,
-    Values,
 )
 
 DIGITS = 6  # that a float32 feature surely keeps of a number
@@ -36,52 +34,36 @@ def show_value(column: Column, values: npt.ArrayLike) -> str:
     row = np.asarray(values, dtype=np.float64).ravel()
     if row.shape != (column.size,):
         raise InputError(f"column {column.name!r} has {column.size} features, got {len(row)} values")
-    if not column.marked:
-        return _show(column, row)
-    return MISSING if row[-1] > 0.5 else _show(column, row[:-1])
+    if column.marked and row[-1] > 0.5:
+        return MISSING
+    row = row[: len(row) - column.marked]
+    if isinstance(column, NumberColumn):
+        number = float(column.decode(row)[0])
+        whole = len(f"{abs(number):.0f}")
+        text = f"{number:.{max(0, min(column.decimals, DIGITS - whole))}f}"
+        return "0" + text[2:] if text.startswith("-0") and float(text) == 0 else text
+    if isinstance(column, BooleanColumn):
+        if row[0] in (0, 1):
+            return column.words[int(row[0])]
+        return MISSING if np.float32(row[0]) == np.float32(column.fill) else " / ".join(column.words)
+    if isinstance(column, CategoryColumn):
+        names = (*column.categories, OTHER)
+        return " / ".join(names[i] for i in np.flatnonzero(row)) or OTHER
+    if isinstance(column, DateColumn):
+        return _date(float(row[0]) * column.scale + column.offset, with_time=column.with_time)
+    assert isinstance(column, TextColumn)
+    order = np.argsort(-row, kind="stable")
+    return " ".join(column.vocabulary[i] for i in order if row[i] > 0) or "(no known word)"
 
 
-@functools.singledispatch
-def _show(column: Column, row: Values) -> str:
-    raise InputError(f"column {column.name!r} of kind {column.kind} cannot be shown")
-
-
-@_show.register
-def _(column: NumberColumn, row: Values) -> str:
-    number = float(column.decode(row)[0])
-    whole = len(f"{abs(number):.0f}")
-    text = f"{number:.{max(0, min(column.decimals, DIGITS - whole))}f}"
-    return "0" + text[2:] if text.startswith("-0") and float(text) == 0 else text
-
-
-@_show.register
-def _(column: BooleanColumn, row: Values) -> str:
-    if row[0] in (0, 1):
-        return column.words[int(row[0])]
-    return MISSING if np.float32(row[0]) == np.float32(column.fill) else " / ".join(column.words)
-
-
-@_show.register
-def _(column: CategoryColumn, row: Values) -> str:
-    names = (*column.categories, OTHER)
-    return " / ".join(names[i] for i in np.flatnonzero(row)) or OTHER
-
-
-@_show.register
-def _(column: DateColumn, row: Values) -> str:
-    days = float(row[0]) * column.scale + column.offset
-    minutes = round(days * 24 * 60) if column.with_time else round(days) * 24 * 60
+def _date(days: float, *, with_time: bool) -> str:
+    """A date that is so many days after 1970."""
+    minutes = round(days * 24 * 60) if with_time else round(days) * 24 * 60
     try:
         date = datetime.datetime(1970, 1, 1) + datetime.timedelta(minutes=minutes)
     except OverflowError:  # a row that no table holds
         return f"{days:.0f} days after 1970"
-    return date.isoformat(sep=" ", timespec="minutes") if column.with_time else date.date().isoformat()
-
-
-@_show.register
-def _(column: TextColumn, row: Values) -> str:
-    order = np.argsort(-row, kind="stable")
-    return " ".join(column.vocabulary[i] for i in order if row[i] > 0) or "(no known word)"
+    return date.isoformat(sep=" ", timespec="minutes") if with_time else date.date().isoformat()
 
 
 def node_values(graph: Graph, node: int) -> dict[str, str]:

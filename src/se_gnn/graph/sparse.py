@@ -24,6 +24,7 @@ from se_gnn.device import has_triton
 from se_gnn.graph.arrays import FloatArray, Int32Array
 
 PIECES = 64  # of a matrix, of about as many stored values each
+WORTH_THREADS = 1 << 18  # multiplications from which several threads are used: about 0.1 ms
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,7 +130,16 @@ def csr_product(matrix: Tensor, dense: Tensor) -> Tensor:
             return matrix @ dense
     out = torch.empty(matrix.shape[0], dense.shape[1])
     parts = (matrix.crow_indices(), matrix.col_indices(), matrix.values().detach(), dense.detach().contiguous(), out)
-    _product(*(part.numpy() for part in parts))
+    arrays = [part.numpy() for part in parts]
+    if len(arrays[2]) * dense.shape[1] >= WORTH_THREADS:
+        _product(*arrays)
+        return out
+    before = numba.get_num_threads()
+    numba.set_num_threads(1)  # where other processes keep the cores busy, waiting for a second thread takes far longer
+    try:
+        _product(*arrays)
+    finally:
+        numba.set_num_threads(before)
     return out
 
 

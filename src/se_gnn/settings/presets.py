@@ -90,11 +90,14 @@ RECIPES: Mapping[str, Values] = {  # offered to every graph
     "layers": LAYERS,
 }
 
-# nothing but its role is known of a node: similar nodes must tell it
-ROLES: Values = {**LAYERS, "steps": 2, "role_weight": 5.0}
+# nothing but its role is known of a node: thresholds in its own numbers, beside the means of its neighbors'
+PROFILE: Values = {**LAYERS, "steps": 1, "attribute_scaling": "pieces", "attribute_dropout": 0.3}
 
-SOMETIMES: Mapping[str, Values] = {"columns": COLUMNS, "roles": ROLES}  # offered to some graphs
-FOR_ROLES = ("layers", "roles", "steps")  # offered where nodes have no attributes but their role
+# the same, and similar nodes must tell its role
+ROLES: Values = {**PROFILE, "role_weight": 5.0}
+
+SOMETIMES: Mapping[str, Values] = {"columns": COLUMNS, "profile": PROFILE, "roles": ROLES}  # offered to some graphs
+FOR_ROLES = ("profile", "roles", "layers")  # offered where nodes have no attributes but their role
 
 # a number is predicted from columns: a node reads its own, the means of its neighbors', and its neighbors' known values
 COLUMN_VALUES: Values = {"aggregation": "own", "read_neighbors": True, "read_values": True, "value_scale": "raw"}

@@ -26,7 +26,7 @@ from se_gnn.tables.features import FittedColumns, encode_columns, fit_columns, r
 from se_gnn.tables.node_types import joined_columns, own_columns
 from se_gnn.tables.settings import ImportSettings
 from se_gnn.tables.source import Table, such_rows
-from se_gnn.tables.values import DateForm, as_names, date_form, parse_column, read_times
+from se_gnn.tables.values import as_names, date_form, parse_column, read_times
 
 ONE = ""  # name of the only node type, and of the only edge type
 NOTHING = FittedColumns()
@@ -71,7 +71,7 @@ class EdgeRoles:
     ignore: Sequence[str] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
     empty_weight: float | None = None  # of an edge without one; None: the median of the table
-    dates: DateForm | None = None  # how dates are written; None: as the table looks
+    dates: tuple[str, str | None] | None = None  # how dates are written; None: as the table looks
     notes: tuple[str, ...] = ()  # what people should know about the roles
     fitted: FittedColumns = NOTHING  # the encoding of its attributes
 
@@ -86,7 +86,7 @@ class EdgeRoles:
         columns = {"weight": settings.edge_weight, "type": settings.edge_type, "time": settings.edge_time}
         roles = {part: name for part, name in columns.items() if name is not None and own([name])}
         ends, ignore = settings.ends_of(given.type), own(settings.edge_ignore)
-        table.check_has(*ends, *roles.values(), *ignore)
+        table.check_has(*ends)
         wrong = next((name for name in (*roles.values(), *ignore) if name in ends), None)
         if wrong is not None:
             raise InputError(f"{table.name}: column {wrong!r} is an end of the edges, it cannot be anything else")

@@ -6,8 +6,6 @@ Shapes: N rows, F features.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -379,18 +377,15 @@ def _cell_texts(column: pa.ChunkedArray) -> pa.Array:
 
 def row_digests(table: Table, names: Sequence[str], rows: IntArray) -> IntArray:
     """A number for each of some rows that is the same where all cells are, as they are shown."""
-    total = np.zeros(len(rows), np.uint64)
-    for place, name in enumerate(names):
-        if name not in table.columns:
-            continue
-        cells = raw_table(table, [name])
-        texts: Iterable[str] = cells.texts
+    import pandas as pd
+
+    cells = {name: _cell_texts(table.column(name)) for name in names if name in table.columns}
+    for name, texts in cells.items():
         if pt.is_timestamp(table.column(name).type):  # other blocks may show the time of day
-            texts = (re.sub(r" 00:00:00Z?$", "", text) for text in texts)
-        known = [hashlib.blake2b(text.encode(errors="replace"), digest_size=8).digest() for text in texts]
-        numbers = np.frombuffer(b"".join([*known, bytes(8)]), np.uint64)  # the last one is that of no value, code -1
-        total = total * np.uint64(0x9E3779B97F4A7C15) + numbers[cells.codes[rows, 0]] + np.uint64(place)
-    return total.view(np.int64)
+            cells[name] = pc.replace_substring_regex(texts, r" 00:00:00Z?$", "")
+    frame = pd.DataFrame({name: texts.to_numpy(zero_copy_only=False) for name, texts in cells.items()})
+    digests: IntArray = pd.util.hash_pandas_object(frame, index=False).to_numpy().view(np.int64)
+    return digests[rows] if cells else np.zeros(len(rows), np.int64)
 
 
 def arrow_texts(arrays: Iterable[pa.Array]) -> Texts:

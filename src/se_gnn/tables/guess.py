@@ -79,7 +79,7 @@ class Guess:
     nodes: dict[str, str]
     edges: dict[str, str]
     settings: dict[str, Any] = field(default_factory=dict)
-    reasons: tuple[tuple[str, str], ...] = ()
+    reasons: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def several(self) -> bool:
@@ -89,36 +89,36 @@ class Guess:
     @property
     def tables(self) -> tuple[Any, Any]:
         """Nodes and edges as :func:`~se_gnn.tables.read_tables` takes them."""
-        if self.several:
-            return (self.nodes if len(self.nodes) > 1 else next(iter(self.nodes.values()))), self.edges
-        return next(iter(self.nodes.values())), next(iter(self.edges.values()))
+        nodes = self.nodes if len(self.nodes) > 1 else next(iter(self.nodes.values()))
+        return nodes, self.edges if self.several else next(iter(self.edges.values()))
 
     def command(self, out: Path) -> str:
         """The `se-gnn import` command that does the same, for people to edit."""
-        words = ["se-gnn", "import"]
-        typed = len(self.nodes) > 1
-        for name, path in self.nodes.items():
-            words += ["--nodes", f"{name}={path}" if typed else path]
-        for name, path in self.edges.items():
-            words += ["--edges", f"{name}={path}" if self.several else path]
-        given = dict(self.settings)
+        given, words = self.settings, ["se-gnn", "import"]
+        for option, tables, typed in (("nodes", self.nodes, len(self.nodes) > 1), ("edges", self.edges, self.several)):
+            for name, path in tables.items():
+                words += [f"--{option}", f"{name}={path}" if typed else path]
         for name in ("id", "label", "target_number", "source", "target"):
             column = given.get(name)
             if isinstance(column, dict):
                 column = ",".join(f"{kind}={one}" for kind, one in column.items())
             words += [f"--{name.replace('_', '-')}", column] if column is not None else []
-        words += ["--column", f"{given['split']}=split"] if "split" in given else []
-        if given.get("directed"):
-            words.append("--directed")
-        if given.get("caption"):
-            words += ["--column", f"{given['caption']}=caption"]
-        for name, kind in given.get("kinds", {}).items():
-            words += ["--column", f"{name}={kind}"]
-        for role in ("weight", "type", "time"):
-            if given.get(f"edge_{role}"):
-                words += ["--edge-column", f"{given[f'edge_{role}']}={role}"]
-        words += ["--set", "drop_dangling=true"] if given.get("drop_dangling") else []
+        words += _edge_options(given, ["directed"])
+        roles = [(given[role], role) for role in ("split", "caption") if role in given]
+        for column, role in (*roles, *given.get("kinds", {}).items()):
+            words += ["--column", f"{column}={role}"]
+        words += _edge_options(given, ["weight", "type", "time"])
+        words += ["--set", "drop_dangling=true"] if "drop_dangling" in given else []
         return shlex.join([*words, "--out", str(out)])
+
+
+def _edge_options(settings: dict[str, Any], roles: Iterable[str]) -> list[str]:
+    """What edges carry, as options of `se-gnn import`."""
+    words = ["--directed"] if "directed" in settings and "directed" in roles else []
+    for role in roles:
+        if f"edge_{role}" in settings:
+            words += ["--edge-column", f"{settings[f'edge_{role}']}={role}"]
+    return words
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,59 +139,45 @@ class _Column:
         return self.names.null_count == 0 and len(self.values) >= share * len(self.names) > share
 
     @cached_property
-    def _parsed(self) -> Parsed | None:
+    def parsed(self) -> Parsed:
+        """What it holds; of kind "" if that cannot be read without further settings."""
         try:
             return parse_column(self.table, self.name)
         except InputError:
-            return None
+            return Parsed(kind="", texts=self.names)
 
     @property
     def kind(self) -> str:
-        """What it holds; empty if that cannot be read without further settings."""
-        return "" if self._parsed is None else self._parsed.kind
+        """What it holds."""
+        return self.parsed.kind
 
     @property
     def numbers(self) -> Float64Array:
         """Its numbers or dates, without those that are missing."""
-        parsed = self._parsed
-        return np.empty(0) if parsed is None or parsed.numbers is None else parsed.numbers[~parsed.missing]
+        return np.empty(0) if self.parsed.numbers is None else self.parsed.numbers[~self.parsed.missing]
 
     @property
     def num_missing(self) -> int:
         """Rows without a value, also those that say so in a word, as NA."""
-        return self.names.null_count if self._parsed is None else int(self._parsed.missing.sum())
+        return int(self.parsed.missing.sum())
 
     def share_in(self, other: _Column) -> float:
         """Share of its values that another column has, too."""
         known = self.names.drop_null()
         return 0.0 if not len(known) else (pc.sum(pc.is_in(known, value_set=other.names)).as_py() or 0) / len(known)
 
-
-class _Look:
-    """A table and its columns."""
-
-    def __init__(self, table: Table, path: str = "") -> None:
-        self.table, self.path, self.stem, self.file = table, path, Path(path).stem, Path(path).name
-        self.columns = [_Column(table, name, as_names(table, name)) for name in table.columns]
-
-    def ids(self) -> list[_Column]:
-        """Columns that can name the nodes, the likeliest first.
-
-        Without one: columns in which some values are given again; reading the table says which.
-        """
-        found = [one for one in self.columns if one.unique()] or [one for one in self.columns if one.unique(NEARLY)]
-        return sorted(found, key=lambda one: -_hint(one.name, _IDS))
+    def hint(self, words: Sequence[str]) -> int:
+        """How much its name says that it is something: 3 if it is one of the words, less if a part of it is."""
+        plain = unicodedata.normalize("NFKD", self.name).encode("ascii", "ignore").decode()
+        parts = re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", plain).lower())
+        if any(part in words for part in parts):
+            return 3 if len(parts) == 1 else 2
+        return int(
+            any(part.startswith(word) or part.endswith(word) for part in parts for word in words if len(word) > 2)
+        )
 
 
-def _hint(name: str, words: Sequence[str]) -> int:
-    """How much a name says that a column is something: 2 where it is one of the words, 1 where one is part of it."""
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
-    parts = re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", plain).lower())
-    if len(parts) == 1 and parts[0] in words:
-        return 3
-    if any(part in words for part in parts):
-        return 2
-    return int(any(part.startswith(word) or part.endswith(word) for part in parts for word in words if len(word) > 2))
+Ends = tuple[_Column, _Column]
 
 
 def guess_tables(paths: Sequence[str], *, label: str | None = None, **options: Any) -> Guess:
@@ -206,127 +192,104 @@ def guess_tables(paths: Sequence[str], *, label: str | None = None, **options: A
         raise InputError("give at least two tables: one row per node in the first, one row per edge in the second")
     if sum(map(memory_of, paths)) > MOST_MEMORY:
         raise InputError("these tables are too large to look at; name their columns with `se-gnn import`")
-    looks = [_Look(read_table(path, what="a table", **options), path) for path in paths]
-    nodes, edges = _parted(looks)
-    settings: dict[str, Any] = {}
-    reasons: list[tuple[str, str]] = []
-    ids = {look.stem: column.name for look, column in nodes}
-    settings["id"] = next(iter(ids.values())) if len(set(ids.values())) == 1 else ids
-    for look, column in nodes:
+    tables = {path: _columns(read_table(path, what="a table", **options)) for path in paths}
+    nodes, edges = _parted(tables)
+    found = Guess(nodes={Path(path).stem: path for path in nodes}, edges={Path(path).stem: path for path in edges})
+    ids = {Path(path).stem: column.name for path, column in nodes.items()}
+    found.settings["id"] = next(iter(ids.values())) if len(set(ids.values())) == 1 else ids
+    for path, column in nodes.items():
         rows = "different in every row" if column.unique() else "some are given again, which is an error"
-        reasons.append((f"nodes {look.file}", f"IDs in column {column.name!r} ({rows})"))
-    _label(nodes, settings, reasons, label)
-    _edge_roles(edges, settings, reasons)
-    _unknown_ends(nodes, edges, settings, reasons)
-    taken = [one for one in settings.values() if isinstance(one, str)]
-    others = [c for look, own in nodes for c in look.columns if c is not own and c.name not in taken]
-    texts = [
-        c for c in others if c.kind in ("category", "text") and len(c.values) > max(MOST_CLASSES, len(c.names) / 20)
-    ]
-    named = [c for c in texts if _hint(c.name, _CAPTIONS)]
-    if named:
-        predicted = settings.get("label", settings.get("target_number"))
-        best = max(named, key=lambda c: (predicted in c.table.columns, _hint(c.name, _CAPTIONS)))
-        settings["caption"] = best.name
-        learned = "not used as an attribute"
-        if _words(best) >= LEAST_WORDS:
-            settings["kinds"], learned = {best.name: "text"}, "its words are attributes, too"
-        reasons.append(("caption", f"column {best.name!r}: shown to people; {learned}"))
-    return Guess(
-        nodes={look.stem: look.path for look, _ in nodes},
-        edges={look.stem: look.path for look, _, _ in edges},
-        settings=settings,
-        reasons=tuple(reasons),
-    )
+        found.reasons.append((f"nodes {Path(path).name}", f"IDs in column {column.name!r} ({rows})"))
+    others = [one for path, own in nodes.items() for one in tables[path] if one is not own]
+    predicted = _label(found, others, label)
+    _edges(found, edges, [one for path, two in edges.items() for one in tables[path] if one not in two])
+    _unknown_ends(found, list(nodes.values()), edges)
+    _caption(found, others, predicted)
+    return found
 
 
-def _words(column: _Column) -> float:
-    """Words per cell, on average."""
-    cells = column.names.drop_null()
-    return (pc.mean(pc.list_value_length(pc.utf8_split_whitespace(cells))).as_py() or 0.0) if len(cells) else 0.0
+def _columns(table: Table) -> list[_Column]:
+    return [_Column(table, name, as_names(table, name)) for name in table.columns]
 
 
-def _parted(looks: list[_Look]) -> tuple[list[tuple[_Look, _Column]], list[tuple[_Look, _Column, _Column]]]:
+def _ids(columns: list[_Column]) -> list[_Column]:
+    """Columns that can name the nodes, the likeliest first.
+
+    Without one: columns in which some values are given again; reading the table says which.
+    """
+    found = [one for one in columns if one.unique()] or [one for one in columns if one.unique(NEARLY)]
+    return sorted(found, key=lambda one: -one.hint(_IDS))
+
+
+def _parted(tables: dict[str, list[_Column]]) -> tuple[dict[str, _Column], dict[str, Ends]]:
     """Tables of nodes with their ids, and tables of edges with their ends."""
-    known = [one for look in looks for one in look.ids()]
-    edges = []
-    for look in looks:
-        others = [one for one in known if one.table is not look.table]
-        ends = [
-            (max((column.share_in(one), _hint(one.name, _IDS)) for one in others), column)
-            for column in look.columns
-            if others
-        ]
-        ends = [(share, column) for share, column in ends if share[0] >= MOSTLY]
+    edges: dict[str, Ends] = {}
+    for path, columns in tables.items():
+        known = [one for other in tables if other != path for one in _ids(tables[other])]
+        ends = [one for one in columns if any(one.share_in(ids) >= MOSTLY for ids in known)]
         if len(ends) >= 2:
-            edges.append((look, *_ends([column for _, column in ends])))
-    if len(edges) == len(looks):  # every table could be one of edges: the one with the most rows is
-        edges = [max(edges, key=lambda edge: len(edge[0].table))]
+            edges[path] = _ends(ends)
+    if len(edges) == len(tables):  # every table could be one of edges: the one with the most rows is
+        largest = max(edges, key=lambda path: len(edges[path][0].table))
+        edges = {largest: edges[largest]}
     if not edges:
-        listed = "; ".join(f"{look.path} has {', '.join(map(repr, look.table.columns))}" for look in looks)
+        listed = "; ".join(f"{path} has {', '.join(repr(one.name) for one in own)}" for path, own in tables.items())
         raise InputError(
             "no table looks like edges: a table of edges has two columns that hold the IDs of a table of nodes, which "
             f"has a column with a different ID in every row. {listed}. Name the columns with `se-gnn import`"
         )
-    nodes = []
-    for look in looks:
-        if all(look is not edge for edge, _, _ in edges):
-            ends_of = [end for _, *two in edges for end in two]
-            best = max(look.ids(), key=lambda one: max(end.share_in(one) for end in ends_of), default=None)
+    nodes, all_ends = {}, [end for two in edges.values() for end in two]
+    for path, columns in tables.items():
+        if path not in edges:
+            best = max(_ids(columns), key=lambda one: max(end.share_in(one) for end in all_ends), default=None)
             if best is None:
-                raise InputError(f"{look.path} has no ID column: every row needs a different value")
-            nodes.append((look, best))
+                raise InputError(f"{path} has no ID column: every row needs a different value")
+            nodes[path] = best
     return nodes, edges
 
 
-def _ends(columns: list[_Column]) -> tuple[_Column, _Column]:
+def _ends(columns: list[_Column]) -> Ends:
     """Source and target among columns that hold ids: by their names, else the first two."""
-    source = max(columns, key=lambda one: (_hint(one.name, _SOURCES), -columns.index(one)))
-    rest = [one for one in columns if one is not source]
-    target = max(rest, key=lambda one: (_hint(one.name, _TARGETS), -rest.index(one)))
-    if not _hint(source.name, _SOURCES) and columns.index(target) < columns.index(source):
+    source = max(columns, key=lambda one: one.hint(_SOURCES))
+    target = max((one for one in columns if one is not source), key=lambda one: one.hint(_TARGETS))
+    if not source.hint(_SOURCES) and columns.index(target) < columns.index(source):
         source, target = target, source
     return source, target
 
 
-def _label(
-    nodes: list[tuple[_Look, _Column]], settings: dict[str, Any], reasons: list[tuple[str, str]], label: str | None
-) -> None:
+def _label(found: Guess, columns: list[_Column], label: str | None) -> _Column:
     """The column that is predicted: the one that people name, else the likeliest class, else a number with gaps."""
-    columns = [one for look, own in nodes for one in look.columns if one is not own]
-    named = [one for one in columns if _hint(one.name, _SPLITS)]
+    named = [one for one in columns if one.hint(_SPLITS)]
     split = next((one for one in named if all(text.lower() in PART_WORDS for text in one.values.to_pylist())), None)
     if split is not None:
-        settings["split"] = split.name
-        reasons.append(("split", f"column {split.name!r} says train, validation or test"))
+        found.settings["split"] = split.name
+        found.reasons.append(("split", f"column {split.name!r} says train, validation or test"))
     if label is not None:
-        best = next((one for one in columns if one.name == label), None)
-        if best is None:
-            names = [one.name for one in columns]
+        names = [one.name for one in columns]
+        if label not in names:
             hint = f"{did_you_mean(label, names)}; there are: {', '.join(map(repr, names))}"
             raise InputError(f"--label: no node table has a column {label!r}{hint}")
+        best = columns[names.index(label)]
         number = best.kind == "number" and len(best.values) > MOST_CLASSES
     else:
         best, number = _likeliest(columns, split)
-    settings["target_number" if number else "label"] = best.name
+    found.settings["target_number" if number else "label"] = best.name
     empty = f"; {best.num_missing:,} empty rows will be predicted" if best.num_missing else ""
     values: list[str] = best.values.to_pylist()
     shown = ", ".join(map(repr, sorted(values)[:4])) + (", ..." if len(values) > 4 else "")
     what = "a number" if number else f"{len(values)} classes ({shown})"
     other = "" if label is not None else " (--label COLUMN predicts another one)"
-    reasons.append(("predict", f"column {best.name!r}: {what}{empty}{other}"))
+    found.reasons.append(("predict", f"column {best.name!r}: {what}{empty}{other}"))
+    return best
 
 
 def _likeliest(columns: list[_Column], split: _Column | None) -> tuple[_Column, bool]:
     """The column that looks most like what is to be predicted, and whether it is a number."""
     scored = [(_class_score(one, last=one is columns[-1]), one) for one in columns if one is not split]
     score, best = max(scored, key=lambda pair: pair[0], default=(0.0, None))
-    if best is not None and score >= CLEARLY_CLASSES:
-        return best, False
-    numbers = [one for one in columns if one.kind == "number"]
-    with_gaps = [one for one in numbers if one.num_missing and len(one.values) > MOST_CLASSES]
-    if len(with_gaps) == 1:
-        return with_gaps[0], True
+    numbers = [one for one in columns if one.kind == "number" and one.num_missing and len(one.values) > MOST_CLASSES]
+    if score < CLEARLY_CLASSES and len(numbers) == 1:
+        return numbers[0], True
     if best is not None and score > 0:
         return best, False
     listed = ", ".join(repr(one.name) for one in columns) or "none besides the IDs"
@@ -337,59 +300,72 @@ def _class_score(column: _Column, *, last: bool) -> float:
     """How much a column looks like the classes to predict; 0: not at all."""
     labeled = len(column.names) - column.names.null_count
     few = 2 <= len(column.values) <= min(MOST_CLASSES, max(2, labeled // 4))
-    hint, number = _hint(column.name, _LABELS), column.kind == "number"
+    hint, number = column.hint(_LABELS), column.kind == "number"
     if not few or column.kind in ("", "date", "text") or (number and not hint):
         return 0.0
     return 2.0 * hint + bool(column.names.null_count) + last + 0.5 * (not number)
 
 
-def _edge_roles(
-    edges: list[tuple[_Look, _Column, _Column]], settings: dict[str, Any], reasons: list[tuple[str, str]]
-) -> None:
+def _edges(found: Guess, edges: dict[str, Ends], others: list[_Column]) -> None:
     """Ends, direction, weight, type and time of the edges."""
-    sources, targets = ({look.stem: two[place].name for look, *two in edges} for place in (0, 1))
-    for end, names in (("source", sources), ("target", targets)):
-        settings[end] = names if len(set(names.values())) > 1 else next(iter(names.values()))
-    for look, source, target in edges:
-        reasons.append((f"edges {look.file}", f"from {source.name!r} to {target.name!r}, which hold IDs of nodes"))
-    source, target = edges[0][1:]
-    others = [one for look, *two in edges for one in look.columns if all(one is not end for end in two)]
+    for end, place in (("source", 0), ("target", 1)):
+        names = {Path(path).stem: two[place].name for path, two in edges.items()}
+        found.settings[end] = names if len(set(names.values())) > 1 else next(iter(names.values()))
+    for path, (source, target) in edges.items():
+        why = f"from {source.name!r} to {target.name!r}, which hold IDs of nodes"
+        found.reasons.append((f"edges {Path(path).name}", why))
+    source, target = next(iter(edges.values()))
     both = _both_ways(source, target)
-    directional = all(_hint(u.name, _SOURCES) and _hint(v.name, _TARGETS) for _, u, v in edges)
+    directional = all(u.hint(_SOURCES) and v.hint(_TARGETS) for u, v in edges.values())
     plain = source.name.lower() in _GENERIC and not others
     if directional and not plain and both < SYMMETRIC:
-        settings["directed"] = True
-        reasons.append(("directed", f"only {both:.0%} of the edges are given in both directions"))
+        found.settings["directed"] = True
+        found.reasons.append(("directed", f"only {both:.0%} of the edges are given in both directions"))
     taken: set[str] = set()
     for role, words, fits in (("time", _TIMES, _is_time), ("type", _TYPES, _is_type), ("weight", _WEIGHTS, _is_weight)):
-        if role == "type" and len(edges) > 1:
-            continue
-        found = [one for one in others if one.name not in taken and _hint(one.name, words) and fits(one)]
-        if found:
-            best = max(found, key=lambda one: (_hint(one.name, words), -_words_place(one.name, words)))
+        fitting = [one for one in others if one.name not in taken and one.hint(words) and fits(one)]
+        if fitting and (role != "type" or len(edges) == 1):
+            best = max(fitting, key=lambda one: (one.hint(words), -_words_place(one.name, words)))
             taken.add(best.name)
-            settings[f"edge_{role}"] = best.name
-            reasons.append((role, f"column {best.name!r} of the edges"))
-    rest = [one.name for one in others if one.name not in taken]
+            found.settings[f"edge_{role}"] = best.name
+            found.reasons.append((role, f"column {best.name!r} of the edges"))
+    rest = dict.fromkeys(repr(one.name) for one in others if one.name not in taken)
     if rest:
-        reasons.append(("attributes", f"of the edges: {', '.join(map(repr, dict.fromkeys(rest)))}"))
+        found.reasons.append(("attributes", f"of the edges: {', '.join(rest)}"))
 
 
-def _unknown_ends(
-    nodes: list[tuple[_Look, _Column]],
-    edges: list[tuple[_Look, _Column, _Column]],
-    settings: dict[str, Any],
-    reasons: list[tuple[str, str]],
-) -> None:
+def _unknown_ends(found: Guess, ids: list[_Column], edges: dict[str, Ends]) -> None:
     """Leave out edges that refer to unknown nodes: most ends are known, or the tables would not be these."""
-    known = pa.concat_arrays([own.names.cast(pa.string()) for _, own in nodes])
-    for look, *ends in edges:
+    known = pa.concat_arrays([own.names.cast(pa.string()) for own in ids])
+    for path, ends in edges.items():
         inside = [pc.is_in(end.names, value_set=known).to_numpy(zero_copy_only=False) for end in ends]
         unknown = int((~(inside[0] & inside[1])).sum())
         if unknown:
-            settings["drop_dangling"] = True
-            rows = f"{unknown:,} of {len(look.table):,} rows of {look.file}"
-            reasons.append(("left out", f"{rows} refer to nodes that are in no table"))
+            found.settings["drop_dangling"] = True
+            rows = f"{unknown:,} of {len(inside[0]):,} rows of {Path(path).name}"
+            found.reasons.append(("left out", f"{rows} refer to nodes that are in no table"))
+
+
+def _caption(found: Guess, others: list[_Column], predicted: _Column) -> None:
+    """A column of many texts whose name says that people know the nodes by it."""
+    taken = found.settings.values()
+    named = [
+        one
+        for one in others
+        if one.hint(_CAPTIONS)
+        and not any(one.name == name for name in taken)
+        and one.kind in ("category", "text")
+        and len(one.values) > max(MOST_CLASSES, len(one.names) / 20)
+    ]
+    if not named:
+        return
+    best = max(named, key=lambda one: (one.table is predicted.table, one.hint(_CAPTIONS)))
+    found.settings["caption"] = best.name
+    learned = "not used as an attribute"
+    words = pc.mean(pc.list_value_length(pc.utf8_split_whitespace(best.names.drop_null()))).as_py()  # of a cell
+    if words >= LEAST_WORDS:
+        found.settings["kinds"], learned = {best.name: "text"}, "its words are attributes, too"
+    found.reasons.append(("caption", f"column {best.name!r}: shown to people; {learned}"))
 
 
 def _words_place(name: str, words: Sequence[str]) -> int:
@@ -399,11 +375,9 @@ def _words_place(name: str, words: Sequence[str]) -> int:
 
 def _both_ways(source: _Column, target: _Column) -> float:
     """Share of the edges whose reverse is there, too."""
-    ids = pc.unique(pa.concat_arrays([source.names, target.names])).drop_null()
-    u, v = (pc.fill_null(pc.index_in(one.names, value_set=ids), -1).to_numpy(zero_copy_only=False).astype(np.int64)
-            for one in (source, target))  # fmt: skip
-    there = np.isin(u * len(ids) + v, v * len(ids) + u)
-    return float(there.mean()) if len(there) else 0.0
+    ids = pc.unique(pa.concat_arrays([source.names, target.names]))
+    u, v = (pc.index_in(one.names, value_set=ids).to_numpy().astype(np.int64) for one in (source, target))
+    return float(np.isin(u * len(ids) + v, v * len(ids) + u).mean())
 
 
 def _is_time(column: _Column) -> bool:
@@ -422,20 +396,10 @@ def _is_weight(column: _Column) -> bool:
 
 
 def suggested_edges(table: Table, ends: tuple[str, str], roles: Iterable[str], *, directed: bool) -> str:
-    """What edges could carry besides what they do, as options of `se-gnn import`; empty: nothing.
-
-    Args:
-        table: the edges.
-        ends: its columns source and target.
-        roles: what the edges carry already: weight, type, time.
-        directed: whether they have a direction already.
-    """
-    look = _Look(table.head(LOOKED_AT))
-    by_name = {one.name: one for one in look.columns}
-    found: dict[str, Any] = {}
-    _edge_roles([(look, by_name[ends[0]], by_name[ends[1]])], found, [])
-    words = ["--directed"] if found.get("directed") and not directed else []
-    for role in ("weight", "type", "time"):
-        if f"edge_{role}" in found and role not in roles:
-            words += ["--edge-column", f"{found[f'edge_{role}']}={role}"]
-    return shlex.join(words)
+    """What edges could carry besides their ``roles`` of weight, type and time, as options of `se-gnn import`."""
+    columns = _columns(table.head(LOOKED_AT))
+    source, target = (next(one for one in columns if one.name == end) for end in ends)
+    found = Guess(nodes={}, edges={})
+    _edges(found, {table.name: (source, target)}, [one for one in columns if one.name not in ends])
+    free = [role for role in ("weight", "type", "time") if role not in roles]
+    return shlex.join(_edge_options(found.settings, free if directed else ["directed", *free]))

@@ -18,6 +18,7 @@ from typing import Any, cast
 import numpy as np
 import psutil
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from se_gnn.errors import InputError, did_you_mean
 from se_gnn.files import commit_files, locked, remove_tree, visible_names, writing_to
@@ -85,7 +86,7 @@ def read_tables(
     if needed <= budget:
         if settings.feature_type != "float32":
             raise InputError("feature_type is for tables that do not fit into memory: these do, leave it out")
-        imported = _read(sources, tables, settings, like).in_memory()
+        imported = Import(sources, tables, settings, like).in_memory()
         _check_strict(imported.summary, strict)
         if out is not None:
             imported.save(out)
@@ -96,30 +97,8 @@ def read_tables(
             "folder for the graph (out), to which they are streamed, or raise SE_GNN_MAX_MEMORY"
         )
     with _work_folder(Path(out)) as work:
-        found = _read(sources, tables, settings, like, work=work, budget=budget)
+        found = Import(sources, tables, settings, like, work=work, budget=budget)
         return found.streamed(budget, Path(out), work, strict=strict)
-
-
-def _read(
-    nodes: Mapping[str, Any],
-    edges: Sequence[EdgeTable],
-    settings: ImportSettings,
-    like: Graph | None,
-    *,
-    work: Path | None = None,
-    budget: int | None = None,
-) -> Import:
-    """All tables, checked; ``work`` is a folder for those that do not fit into memory."""
-    if like is not None:
-        _check_like(like, list(nodes), [one.type for one in edges])
-        _check_as_before(like, settings)
-    of_nodes, of_edges = read_given(nodes, edges, settings, work=work)
-    _check_columns(of_nodes, settings)
-    if edges[0].type != ONE:
-        _check_edge_columns([one.table for one in of_edges], settings)
-    if budget is not None:
-        check_memory([*of_nodes.values(), *(one.table for one in of_edges)], budget)
-    return Import(of_nodes, of_edges, settings, like, budget=budget)
 
 
 def _budget(max_memory: int | str | None) -> int:
@@ -195,24 +174,31 @@ class Import(GivenTables):
 
     def __init__(
         self,
-        nodes: Mapping[str, Table],
+        nodes: Mapping[str, Any],
         edges: Sequence[EdgeTable],
         settings: ImportSettings,
         like: Graph | None,
         *,
+        work: Path | None = None,
         budget: int | None = None,
     ) -> None:
-        super().__init__(nodes, edges, settings, like, budget=budget)
+        if like is not None:
+            _check_as_before(like, list(nodes), [one.type for one in edges], settings)
+        tables, edges = read_given(nodes, edges, settings, work=work)
+        every = [*tables.values(), *(one.table for one in edges)]
+        _check_columns(tables, every[len(tables) :], settings)
+        if budget is not None:
+            check_memory(every, budget)
+        super().__init__(tables, edges, settings, like, budget=budget)
         self.labeled = next(one for one in self.nodes if one.labeled)
-        table = self.labeled.table
         self.known: Target  # of the nodes in that table
         if settings.target_number is not None:
-            self.known, notes = read_numbers(table, settings.target_number, settings.unit)
+            self.known, notes = read_numbers(self.labeled.table, settings.target_number, settings.unit)
         else:
             classes = None if like is None else like.class_names
-            self.known, notes = read_labels(table, settings.label, classes, merge=settings.merge_classes)
-        of_nodes = [note for one in self.nodes for note in (*_notes(one.table, settings), *one.notes)]
-        self.notes = [*of_nodes, *(note for one in self.edges for note in _notes(one.table, settings)), *notes]
+            self.known, notes = read_labels(self.labeled.table, settings.label, classes, merge=settings.merge_classes)
+        read = [note for table in every for note in _notes(table, settings)]
+        self.notes = [*read, *(note for one in self.nodes for note in one.notes), *notes]
 
     @property
     def places(self) -> slice:
@@ -282,33 +268,32 @@ class Import(GivenTables):
         labels = self.known.labels if isinstance(self.known, Classes) else np.where(self.known.known, 0, UNKNOWN)
         most = None if given.target_number is not None else given.max_train  # no class can outvote another
         shares: dict[str, Any] = {"train": given.train_share, "validation": given.val_share, "most": most}
+        known, names = labels != UNKNOWN, self.names()[self.nodes.index(own)]
+
+        def before(part: str) -> IntArray:
+            """The labeled nodes that were in a part of the split of the graph before."""
+            then = pa.array(
+                [] if like is None else [like.node_names[node] for node in getattr(like, part)], pa.string()
+            )
+            return np.flatnonzero(pc.is_in(names, value_set=then).to_numpy(zero_copy_only=False) & known)
+
+        held = before("calibration")
         if given.split is not None:
             parts = read_split(own.table, given.split, labels)
         elif like is None and given.split_by_time is not None:
             parts = split_by_time(labels, self._node_times(), **shares, unknown=NO_TIME)
         elif like is None:
             parts = split_stratified(labels, **shares, generator=np.random.default_rng(given.seed))
+        elif not len(train := before("train")):
+            parts = Split(train=np.flatnonzero(known))
         else:
-            known = np.flatnonzero(labels != UNKNOWN)
-            parts = Split(train=self._known_before("train", known), validation=self._known_before("validation", known))
-            if not len(parts.train):
-                parts = Split(train=known)
-            else:
-                held = self._known_before("calibration", known)
-                rest = np.setdiff1d(known, np.concatenate([parts.train, parts.validation, held]))
-                parts = Split(parts.train, parts.validation, rest)
+            validation = before("validation")
+            known[np.concatenate([train, validation, held])] = False
+            parts = Split(train, validation, np.flatnonzero(known))
         if like is not None and len(like.calibration):
-            others = np.concatenate([parts.train, parts.validation, parts.test])
-            free = np.setdiff1d(np.flatnonzero(labels != UNKNOWN), others)
-            parts = dataclasses.replace(parts, calibration=self._known_before("calibration", free))
+            free = np.setdiff1d(held, np.concatenate([parts.train, parts.validation, parts.test]))
+            parts = dataclasses.replace(parts, calibration=free)
         return Split(**{part: ids + self.places.start for part, ids in parts.items()})
-
-    def _known_before(self, part: str, nodes: IntArray) -> IntArray:
-        """Those of some nodes that are in a part of the split of the graph before, by their names."""
-        assert self.like is not None
-        then = {self.like.node_names[node] for node in getattr(self.like, part).tolist()}
-        names = self.names()[self.nodes.index(self.labeled)].take(pa.array(nodes)).to_pylist()
-        return np.array([node for node, name in zip(nodes.tolist(), names) if name in then], dtype=np.int64)
 
     def _node_times(self) -> IntArray:
         """When each node came to be: by a column of its table, or by its first edge; `NO_TIME`: unknown."""
@@ -342,81 +327,71 @@ def _notes(table: Table, settings: ImportSettings) -> list[str]:
     ]
 
 
-def _check_columns(tables: Mapping[str, Table], settings: ImportSettings) -> None:
-    """Refuse columns that no node table has, and a label column that is not in one of them."""
-    if ONE in tables:
-        named = (*settings.taken(), *settings.ignore, *settings.keep, settings.caption)
-        tables[ONE].check_has(*named)
-        return
-    holding = [name for name, table in tables.items() if settings.label in table.columns]
-    if not holding:
+def _check_columns(nodes: Mapping[str, Table], edges: Sequence[Table], settings: ImportSettings) -> None:
+    """Refuse columns that no table has, and a label column that is not in one node table."""
+    holding = [name for name, table in nodes.items() if settings.label in table.columns]
+    if ONE in nodes:
+        nodes[ONE].check_has(*settings.taken())
+    elif not holding:
         raise InputError(
             f"no node table has the label column {settings.label!r}: "
-            + "; ".join(f"{name} has {', '.join(map(repr, table.columns))}" for name, table in tables.items())
+            + "; ".join(f"{name} has {', '.join(map(repr, table.columns))}" for name, table in nodes.items())
         )
-    if len(holding) > 1:
+    elif len(holding) > 1:
         raise InputError(
             f"the label column {settings.label!r} is in the tables of {' and '.join(holding)}, but one type is labeled"
             ": rename the others"
         )
-    tables[holding[0]].check_has(settings.split)
-    for name in (settings.caption, *settings.ignore, *settings.keep, *settings.kinds):
-        if name is not None and not any(name in table.columns for table in tables.values()):
-            raise InputError(f"no node table has a column {name!r}: {', '.join(one.name for one in tables.values())}")
+    else:
+        nodes[holding[0]].check_has(settings.split)
+    of_edges = (
+        settings.edge_weight,
+        settings.edge_type,
+        settings.edge_time,
+        *settings.edge_ignore,
+        *settings.edge_kinds,
+    )
+    of_nodes = (settings.caption, *settings.ignore, *settings.keep, *settings.kinds)
+    for what, tables, names in (("node", list(nodes.values()), of_nodes), ("edge", edges, of_edges)):
+        for name in (name for name in names if name is not None):
+            if len(tables) == 1:
+                tables[0].check_has(name)
+            elif not any(name in table.columns for table in tables):
+                raise InputError(f"no {what} table has a column {name!r}: {', '.join(table.name for table in tables)}")
 
 
-def _check_edge_columns(tables: Sequence[Table], settings: ImportSettings) -> None:
-    wanted = [settings.edge_weight, settings.edge_time, *settings.edge_ignore, *settings.edge_kinds]
-    for name in (name for name in wanted if name is not None):
-        if not any(name in table.columns for table in tables):
-            raise InputError(f"no edge table has a column {name!r}: {', '.join(table.name for table in tables)}")
-
-
-def _check_as_before(like: Graph, settings: ImportSettings) -> None:
-    """Refuse settings that contradict the graph that was imported before: it decides how new tables are read."""
+def _check_as_before(like: Graph, types: list[str], edge_types: list[str], settings: ImportSettings) -> None:
+    """Refuse what contradicts the graph that was imported before: it decides how new tables are read."""
+    if like.columns is None:
+        raise InputError(f"{like.name} was not imported from tables: it has no encoding to apply")
+    if like.node_type_names != (() if types == [ONE] else tuple(types)):
+        known = ", ".join(f"{name}=FILE" for name in like.node_type_names) or "one table without a type"
+        raise InputError(f"nodes: {like.name} has other node types; give its tables in its order: {known}")
     values = like.edge_values
+    unknown = [name for name in edge_types if name != ONE and values is not None and name not in values.type_names]
+    if unknown and values is not None:
+        listed = ", ".join(map(repr, values.type_names))
+        raise InputError(f"edges {unknown[0]!r}: the edges of {like.name} are of the types {listed}")
     parts = dict(() if values is None else values.names)
-    of_nodes = _kinds(like.columns or (), like.node_type_names)
+    of_nodes = _kinds(like.columns, like.node_type_names)
     of_edges = _kinds((values and values.columns) or (), () if values is None else values.type_names)
-
-    def contradictions() -> Iterator[str]:
-        if settings.directed and (values is None or values.direction is None):
-            yield "directed"
-        for part in ("weight", "type", "time"):
-            name = getattr(settings, f"edge_{part}")
-            if name not in (None, parts.get(part)) and not (part == "time" and settings.until is not None):
-                yield f"edge column {name!r} as {part}"
-        for what, kinds, ignored, used in (
-            ("column", settings.kinds, settings.ignore, of_nodes),
-            ("edge column", settings.edge_kinds, settings.edge_ignore, of_edges),
-        ):
-            yield from (f"{what} {name!r} as {kind}" for name, kind in kinds.items() if (name, kind) not in used)
-            yield from (f"{what} {name!r} as ignore" for name in ignored if name in dict(used))
-        yield from (f"column {name!r} as keep" for name in settings.keep if name not in dict(of_nodes))
-
-    found = next(contradictions(), None)
-    if found is not None:
-        raise InputError(f"{found} contradicts {like.name}, whose encoding the new tables get: leave it out")
+    wrong = ["directed"] if settings.directed and (values is None or values.direction is None) else []
+    for part in ("weight", "type", "time"):
+        name = getattr(settings, f"edge_{part}")
+        if name not in (None, parts.get(part)) and not (part == "time" and settings.until is not None):
+            wrong.append(f"edge column {name!r} as {part}")
+    for what, kinds, ignored, used in (
+        ("column", settings.kinds, settings.ignore, of_nodes),
+        ("edge column", settings.edge_kinds, settings.edge_ignore, of_edges),
+    ):
+        wrong += [f"{what} {name!r} as {kind}" for name, kind in kinds.items() if (name, kind) not in used]
+        wrong += [f"{what} {name!r} as ignore" for name in ignored if name in dict(used)]
+    wrong += [f"column {name!r} as keep" for name in settings.keep if name not in dict(of_nodes)]
+    if wrong:
+        raise InputError(f"{wrong[0]} contradicts {like.name}, whose encoding the new tables get: leave it out")
 
 
 def _kinds(columns: Sequence[Column], types: Sequence[str]) -> set[tuple[str, str]]:
     """Names in the tables and kinds of all columns that are encoded."""
     own = [column for one in types for column in own_columns(columns, one)]
     return {(column.name, column.kind) for column in (*columns, *own)}
-
-
-def _check_like(like: Graph | None, types: Sequence[str], edge_types: Sequence[str]) -> None:
-    """Tables for a graph that was imported before are of the same types."""
-    if like is None:
-        return
-    if like.columns is None:
-        raise InputError(f"{like.name} was not imported from tables: it has no encoding to apply")
-    if like.node_type_names != (() if list(types) == [ONE] else tuple(types)):
-        known = ", ".join(f"{name}=FILE" for name in like.node_type_names) or "one table without a type"
-        raise InputError(f"nodes: {like.name} has other node types; give its tables in its order: {known}")
-    values = like.edge_values
-    if list(edge_types) != [ONE] and values is not None:
-        unknown = next((name for name in edge_types if name not in values.type_names), None)
-        if unknown is not None:
-            listed = ", ".join(map(repr, values.type_names))
-            raise InputError(f"edges {unknown!r}: the edges of {like.name} are of the types {listed}")

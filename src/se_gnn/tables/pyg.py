@@ -18,7 +18,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from se_gnn.errors import InputError
-from se_gnn.graph import UNKNOWN, Classes, Edges, EdgeValues, Graph, Split
+from se_gnn.graph import UNKNOWN, Edges, EdgeValues, Graph, Split
 from se_gnn.graph.arrays import Features, IntArray, as_integers, dense
 from se_gnn.graph.edge_values import ARRAYS, NO_TIME
 from se_gnn.graph.rows import features_like
@@ -57,33 +57,8 @@ def to_pyg(graph: Graph) -> Any:
     return _filled(_pyg().Data(about=graph), fields)
 
 
-def from_pyg(data: Any, *, name: str = "graph", directed: bool | None = None) -> Graph:
-    """Make a graph of ``x``, ``edge_index``, ``y`` and the masks of a ``torch_geometric.data.Data``.
-
-    Edges are symmetrized, duplicates and self-loops merged and counted (``graph.merged``). ``edge_weight``,
-    ``edge_type``, ``edge_attr`` and ``edge_time`` (seconds since 1970) become ``graph.edge_values``: then edges with
-    the same ends and different values are all kept. Without a ``train_mask`` every node with a label is labeled. What
-    :func:`to_pyg` wrote besides comes back, too, for the nodes and edges that are still there.
-
-    Args:
-        data: the graph.
-        name: name of the graph.
-        directed: keep the direction of the edges; None: as :func:`to_pyg` wrote it, else no.
-    """
-    for field in ("x", "edge_index", "y"):
-        if getattr(data, field, None) is None:
-            raise InputError(f"a PyG Data needs x, edge_index and y, this {type(data).__name__} has no {field}")
-    about: Graph | None = getattr(data, "about", None)
-    if about is not None:
-        return _known_graph(about, {"": data}, [(data, None)], directed)
-    pairs, values = _plain_edges([(data, None)], {"": np.arange(len(data.x))}, directed=bool(directed))
-    features, labels = _sparse_if_empty(_array(data.x)), _array(data.y).reshape(-1)
-    split: dict[str, Any] = {part: _array(mask) for part, mask in _masks(data)}
-    return Graph.build(name=name, features=features, edges=pairs, edge_values=values, labels=labels, **split)
-
-
 def to_hetero(graph: Graph) -> Any:
-    """A ``torch_geometric.data.HeteroData`` that :func:`from_hetero` turns back into the same graph.
+    """A ``torch_geometric.data.HeteroData`` that :func:`from_pyg` turns back into the same graph.
 
     ``x`` of a node type is the block of its features, dense; the type that is predicted has ``y`` and masks. Each edge
     is there once, in its direction (``torch_geometric.transforms.ToUndirected`` adds the other). ``about`` is the
@@ -91,12 +66,8 @@ def to_hetero(graph: Graph) -> Any:
     """
     if graph.node_types is None:
         raise InputError(f"{graph.name} has one type of nodes: to_pyg makes a Data of it")
-    data, x, types, values = (
-        _pyg().HeteroData(),
-        dense(graph.nodes.features.whole()),
-        graph.node_types,
-        graph.edge_values,
-    )
+    data, x = _pyg().HeteroData(), dense(graph.nodes.features.whole())
+    types, values = graph.node_types, graph.edge_values
     blocks = graph.nodes.blocks_by_type() or {}
     place = np.empty(graph.num_nodes, np.int64)  # of each node within its type
     for number, type_name in enumerate(graph.node_type_names):
@@ -124,48 +95,58 @@ def to_hetero(graph: Graph) -> Any:
     return data
 
 
-def from_hetero(data: Any, *, name: str = "graph", directed: bool = False) -> Graph:
-    """Make a graph of a ``torch_geometric.data.HeteroData``.
+def from_pyg(data: Any, *, name: str = "graph", directed: bool = False) -> Graph:
+    """Make a graph of a ``torch_geometric.data.Data`` or a ``HeteroData``: ``x``, ``edge_index``, ``y`` and the masks.
 
-    Every node type has a block of features (:mod:`se_gnn.tables.node_types`); one without ``x`` is distinguished by its
-    position. One node type has ``y``, and masks where there is a split: it is the one that is predicted. The middle
-    word of an edge type is the type of its edges; edges that ``ToUndirected`` added (``rev_...``) are left out.
-    ``edge_weight``, ``edge_time`` and ``edge_attr`` are carried: a type without them has weight 1, no date and zeros.
-    What :func:`to_hetero` wrote besides comes back, too, for the nodes and edges that are still there.
+    Edges are symmetrized, duplicates and self-loops merged and counted (``graph.merged``). ``edge_weight``,
+    ``edge_type``, ``edge_attr`` and ``edge_time`` (seconds since 1970) become ``graph.edge_values``: then edges with
+    the same ends and different values are all kept. Without a ``train_mask`` every node with a label is labeled. What
+    :func:`to_pyg` or :func:`to_hetero` wrote besides comes back, too, for the nodes and edges that are still there.
+
+    In a `HeteroData`, one node type has ``y``: it is the one that is predicted. Every node type has a block of features
+    (:mod:`se_gnn.tables.node_types`); one without ``x`` is distinguished by its position. The middle word of an edge
+    type is the type of its edges; edges that ``ToUndirected`` added (``rev_...``) are left out. An edge type without
+    ``edge_weight``, ``edge_time`` or ``edge_attr`` that others have has weight 1, no date and zeros.
 
     Args:
         data: the graph.
         name: name of the graph.
-        directed: keep the direction of the edges; a graph of :func:`to_hetero` keeps what it had.
+        directed: keep the direction of the edges; our own graphs come back as they were.
     """
-    about, types = getattr(data, "about", None), list(data.node_types)
-    edges = [(data[one], one) for one in data.edge_types if not _is_reverse(one, data.edge_types)]
+    hetero = hasattr(data, "x_dict")
+    if not hetero:
+        missing = [field for field in ("x", "edge_index", "y") if getattr(data, field, None) is None]
+        if missing:
+            raise InputError(f"a PyG Data needs x, edge_index and y, this {type(data).__name__} has no {missing[0]}")
+    stores = {one: data[one] for one in data.node_types} if hetero else {"": data}
+    edges: list[tuple[Any, EdgeType | None]] = [(data, None)]
+    if hetero:
+        edges = [(data[one], one) for one in data.edge_types if not _is_reverse(one, data.edge_types)]
+    about: Graph | None = getattr(data, "about", None)
     if about is not None:
-        return _known_graph(about, {one: data[one] for one in types}, edges, None)
-    nodes = join_types({one: _nodes_of(data[one], one) for one in types})
-    labeled = [one for one in types if getattr(data[one], "y", None) is not None]
+        return _known_graph(about, stores, edges)
+    labeled = [one for one, store in stores.items() if getattr(store, "y", None) is not None]
     if len(labeled) != 1:
-        raise InputError(f"one node type must have y, got {', '.join(labeled) or 'none'} of {', '.join(types)}")
+        raise InputError(f"one node type must have y, got {', '.join(labeled) or 'none'} of {', '.join(stores)}")
     if not edges:
         raise InputError("the HeteroData has no edge types")
-    store, place = data[labeled[0]], {one: nodes.of_type(one) for one in types}
-    labels = np.full(len(nodes), UNKNOWN, np.int64)
-    labels[place[labeled[0]]] = _array(store.y).reshape(-1)
-    target = Classes.build(labels, num_nodes=len(nodes), node_type=labeled[0])
-    split: dict[str, Any] = {part: place[labeled[0]][_array(mask)] for part, mask in _masks(store)}
+    if hetero:
+        nodes = join_types({one: _nodes_of(store, one) for one, store in stores.items()})
+        place = {one: nodes.of_type(one) for one in stores}
+        given: dict[str, Any] = {"features": nodes.features.whole(), "feature_names": nodes.feature_names}
+        given |= {"node_names": nodes.names, "node_types": nodes.types, "node_type_names": nodes.type_names}
+        given["target_type"] = labeled[0]
+    else:
+        place = {"": np.arange(len(data.x))}
+        given = {"features": _sparse_if_empty(_array(data.x))}
+    labels = np.full(sum(map(len, place.values())), UNKNOWN, np.int64)
+    labels[place[labeled[0]]] = as_integers(_array(stores[labeled[0]].y).reshape(-1), "y")
     pairs, values = _plain_edges(edges, place, directed=directed)
-    return Graph(
-        nodes=nodes,
-        edges=Edges.build(pairs, len(nodes), values),
-        target=target,
-        split=Split(**{"train": np.flatnonzero(target.known), **split}),
-        name=name,
-    )
+    given |= {part: place[labeled[0]][_array(mask)] for part, mask in _masks(stores[labeled[0]])}
+    return Graph.build(name=name, labels=labels, edges=pairs, edge_values=values, **given)
 
 
-def _known_graph(
-    about: Graph, nodes: dict[str, Any], edges: Sequence[tuple[Any, EdgeType | None]], directed: bool | None
-) -> Graph:
+def _known_graph(about: Graph, nodes: dict[str, Any], edges: Sequence[tuple[Any, EdgeType | None]]) -> Graph:
     """The graph that :func:`to_pyg` or :func:`to_hetero` wrote, as far as it is there.
 
     Nodes of a `Data`, whose type has no name, stay in its order; those of several types are in that of ``about``.
@@ -191,7 +172,7 @@ def _known_graph(
     return dataclasses.replace(
         about,
         nodes=dataclasses.replace(known, features=features_like(about.nodes.features, x), types=types),
-        edges=_known_edges(edges, place, about, len(order), directed),
+        edges=_known_edges(edges, place, about, len(order)),
         target=target,
         split=split,
     )
@@ -249,20 +230,13 @@ def _ends(store: Any, kind: EdgeType | None, place: Mapping[str, IntArray]) -> I
 
 
 def _known_edges(
-    stores: Sequence[tuple[Any, EdgeType | None]],
-    place: Mapping[str, IntArray],
-    about: Graph,
-    num_nodes: int,
-    directed: bool | None,
+    stores: Sequence[tuple[Any, EdgeType | None]], place: Mapping[str, IntArray], about: Graph, num_nodes: int
 ) -> Edges:
     """Each edge of ``about`` that is still there once, with its values; ends lead where directed edges lead."""
     values, found = about.edge_values, [_ends(store, kind, place) for store, kind in stores]
     ends = np.concatenate([np.empty((0, 2), np.int64), *found])
     if values is None:
-        added = EdgeValues(direction=np.ones(len(ends), np.int8)) if directed else None
-        return Edges.build(ends, num_nodes, added)
-    if directed and values.direction is None:
-        raise InputError("directed: the edges of this graph have no direction to keep")
+        return Edges.build(ends, num_nodes)
     numbers, fields = [NOBODY], []
     for (store, kind), pairs in zip(stores, found):
         of = f"{kind} edges" if kind else ""
@@ -275,9 +249,7 @@ def _known_edges(
         held[part] = np.concatenate([one[part] for one in fields])[columns]
     known = values.take(ids)
     if known.direction is not None:
-        held["direction"] = None if directed is False else np.abs(known.direction).astype(np.int8)
-        if directed is False and known.edge_data == ("direction",) and known.raw is None:
-            return Edges.build(ends[columns], num_nodes)
+        held["direction"] = np.abs(known.direction).astype(np.int8)
     return Edges.build(ends[columns], num_nodes, dataclasses.replace(known, **held))
 
 

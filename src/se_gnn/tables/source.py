@@ -13,11 +13,13 @@ import dataclasses
 import os
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
@@ -101,10 +103,9 @@ class Table:
         """Bytes of its largest column."""
         if self.data is not None:
             return max(int(column.nbytes) for column in self.data.columns)
-        about = self.file.metadata
-        groups = [about.row_group(i) for i in range(about.num_row_groups)]
-        places = range(len(self.columns))
-        return max(sum(int(group.column(i).total_uncompressed_size) for group in groups) for i in places)
+        groups = [self.file.metadata.row_group(i) for i in range(self.file.num_row_groups)]
+        sizes = [[group.column(i).total_uncompressed_size for i in range(len(self.columns))] for group in groups]
+        return int(np.sum(sizes, axis=0).max())
 
     def head(self, count: int) -> Table:
         """The first rows."""
@@ -213,7 +214,7 @@ def read_table(
         if path.suffix.lower() in PARQUET_ENDINGS:
             table = _read_parquet(path, streamed=work is not None)
         else:
-            table = _CsvFile.detect(path, head, separator, encoding).read(work)
+            table = _CsvFile(path, head, separator, encoding).read(work)
     else:
         data = _from_memory(source, what)
         _check_names(data.column_names, what)
@@ -358,37 +359,27 @@ def find_separator(text: str) -> str:
     return max(SEPARATORS, key=steady_columns)  # the first of equals: a comma
 
 
-@dataclass(frozen=True, slots=True)
 class _CsvFile:
-    """A CSV file, how it is written, and its header: names, blank lines above them, and how many bytes it takes."""
+    """A CSV file, how it is written, and its header."""
 
-    path: Path
-    encoding: str
-    detected: bool  # the encoding is not given by the user
-    separator: str
-    likely: str
-    names: list[str]
-    blank_lines: int
-    num_bytes: int
-
-    @classmethod
-    def detect(cls, path: Path, head: bytes, separator: str | None, encoding: str | None) -> _CsvFile:
+    def __init__(self, path: Path, head: bytes, separator: str | None, encoding: str | None) -> None:
         if encoding is not None and "16" in encoding and b"\0" not in head:
             encoding = None  # of the other file: this one cannot be UTF-16
-        used = encoding or _detect_encoding(path, head)
+        self.path, self.detected = path, encoding is None
+        self.encoding = encoding or _detect_encoding(path, head)
         try:
-            text = head.decode("utf-8-sig" if used == "utf-8" else used, errors="replace")
+            text = head.decode("utf-8-sig" if self.encoding == "utf-8" else self.encoding, errors="replace")
         except LookupError as error:
             raise InputError(
                 f"encoding must be one that Python knows, as cp1252 or utf-16, got {encoding!r}"
             ) from error
         if len(head) == HEAD:
             text = text[: text.rfind("\n") + 1] or text  # the last line is cut
-        likely = "\t" if path.suffix.lower() == ".tsv" else find_separator(text)
-        chosen = separator or likely
-        if len(chosen) != 1:
-            raise InputError(f"the separator must be one character, got {chosen!r}")
-        return cls(path, used, encoding is None, chosen, likely, *_read_header(path, chosen, used))
+        self.likely = "\t" if path.suffix.lower() == ".tsv" else find_separator(text)
+        self.separator = separator or self.likely
+        if len(self.separator) != 1:
+            raise InputError(f"the separator must be one character, got {self.separator!r}")
+        self.names, self.blank_lines, self.num_bytes = self._read_header()
 
     def read(self, work: Path | None) -> Table:
         """The table in memory, or copied to a Parquet file in a work folder, some rows at a time."""
@@ -403,11 +394,43 @@ class _CsvFile:
         except (pa.ArrowInvalid, UnicodeError) as error:
             other = _other_encoding(self.path) if self.detected and self.encoding == "utf-8" else None
             if other is not None:  # beyond the first bytes
-                return dataclasses.replace(self, encoding=other).read(work)
+                self.encoding = other
+                return self.read(work)
             raise self._error(str(error)) from error
         message = f"{self.path} is not UTF-8 and was read as {self.encoding}; if that is wrong, use --set encoding=NAME"
         notes = (message,) if self.detected and self.encoding != "utf-8" else ()
         return Table(str(self.path), tuple(self.names), data, file, (self.separator, self.likely), notes=notes)
+
+    def _read_header(self) -> tuple[list[str], int, int]:
+        """The names in the first line that is not blank, the lines above it, and how many bytes it takes.
+
+        Lines of separators only, as spreadsheets write them for empty rows, are blank. A column without a name gets its
+        number.
+        """
+        found: list[str] = []
+        blank, encoding = 0, "utf-8-sig" if self.encoding == "utf-8" else self.encoding
+        limit = csv.field_size_limit(LONGEST_HEADER)
+        try:
+            with self.path.open(encoding=encoding, errors="surrogateescape", newline="") as file:
+                rows = csv.reader(iter(lambda: file.readline(2 * LONGEST_HEADER), ""), delimiter=self.separator)
+                while not any(cell.strip() for cell in found):
+                    blank, found = rows.line_num, next(rows)
+        except (csv.Error, UnicodeError, StopIteration) as error:
+            raise InputError(
+                f"{self.path}: its first line, the names of the columns, cannot be read: {error}"
+            ) from error
+        finally:
+            csv.field_size_limit(limit)
+        taken = len(self.separator.join(found).encode(errors="surrogateescape"))
+        if taken > LONGEST_HEADER:
+            raise InputError(f"{self.path} has a first line of more than {LONGEST_HEADER >> 20} MiB: is it a table?")
+        if any(_BROKEN.search(name) for name in found):
+            raise InputError(
+                f"{self.path} is not {self.encoding}: its first line, the names of the columns, cannot be read"
+            )
+        names = [from_csv_cell(name).strip() or f"column {i}" for i, name in enumerate(found, 1)]
+        _check_names(names, str(self.path))
+        return names, blank, taken
 
     def _copy(self, path: Path) -> None:
         with (
@@ -479,36 +502,6 @@ class _CsvFile:
         return InputError(f"{self.path} is not UTF-8")
 
 
-def _read_header(path: Path, separator: str, encoding: str) -> tuple[list[str], int, int]:
-    """The names in the first line that is not blank; a column without a name gets its number.
-
-    Lines of separators only, as spreadsheets write them for empty rows, are blank.
-    """
-    found: list[str] = []
-    blank, used = 0, "utf-8-sig" if encoding == "utf-8" else encoding
-    limit = csv.field_size_limit(LONGEST_HEADER)
-    try:
-        with path.open(encoding=used, errors="surrogateescape", newline="") as file:
-            rows = csv.reader(iter(lambda: file.readline(2 * LONGEST_HEADER), ""), delimiter=separator)
-            for row in rows:
-                if any(cell.strip() for cell in row):
-                    found = row
-                    break
-                blank = rows.line_num
-    except (csv.Error, UnicodeError) as error:
-        raise InputError(f"{path}: its first line, the names of the columns, cannot be read: {error}") from error
-    finally:
-        csv.field_size_limit(limit)
-    taken = len(separator.join(found).encode(errors="surrogateescape"))
-    if taken > LONGEST_HEADER:
-        raise InputError(f"{path} has a first line of more than {LONGEST_HEADER >> 20} MiB: is it a table?")
-    if any("\udc80" <= character <= "\udcff" for name in found for character in name):
-        raise InputError(f"{path} is not {encoding}: its first line, the names of the columns, cannot be read")
-    names = [from_csv_cell(name).strip() or f"column {i}" for i, name in enumerate(found, 1)]
-    _check_names(names, str(path))
-    return names, blank, taken
-
-
 def _without_marks(table: pa.Table) -> pa.Table:
     """Texts as they were before an apostrophe kept spreadsheets from running them: `se_gnn.display.text`."""
     for place, name in enumerate(table.column_names):
@@ -525,8 +518,10 @@ def _from_memory(source: Any, what: str) -> pa.Table:
         frame = source.reset_index() if source.index.name is not None else source
         try:
             return pa.Table.from_pandas(frame, preserve_index=False)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-            raise _mixed_types(frame, what, str(error)) from error
+        except (pa.ArrowInvalid, pa.ArrowTypeError):  # values of several types are read as those of a file are
+            mixed = [name for name in frame if frame[name].dtype == object]
+            texts = {name: frame[name].map(str, na_action="ignore") for name in mixed}
+            return pa.Table.from_pandas(frame.assign(**texts), preserve_index=False)
     if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__dataframe__"):
         return pa.table(source)
     raise InputError(
@@ -535,25 +530,8 @@ def _from_memory(source: Any, what: str) -> pa.Table:
     )
 
 
-def _mixed_types(frame: Any, what: str, text: str) -> InputError:
-    for name in frame.columns:
-        column = frame[name]
-        if column.dtype != object:
-            continue
-        present = [(row, type(value).__name__) for row, value in enumerate(column) if column.notna().iloc[row]]
-        other = next(((row, kind) for row, kind in present if kind != present[0][1]), None)
-        if other is not None:
-            return InputError(
-                f"{what}, column {name!r}, row {other[0] + 1} (the header not counted): a value of type {other[1]} in "
-                f"a column that begins with {present[0][1]}; a column must hold values of one type"
-            )
-    return InputError(f"{what} cannot be read: {text}")
-
-
 def _check_names(names: Sequence[str], what: str) -> None:
     """Refuse a table in which a name means two columns."""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise InputError(f"{what} has two columns named {name!r}")
-        seen.add(name)
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise InputError(f"{what} has two columns named {twice[0]!r}")

@@ -9,20 +9,21 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import functools
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from se_gnn.errors import InputError
-from se_gnn.graph.arrays import BoolArray, IntArray
+from se_gnn.graph.arrays import BoolArray, Float64Array, IntArray
 from se_gnn.graph.columns import TABLE_KINDS
 from se_gnn.graph.edge_values import NO_TIME
 from se_gnn.tables.source import Table
@@ -61,7 +62,7 @@ _GROUPS = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Parsed:
     """A column as values of one kind.
 
@@ -69,7 +70,6 @@ class Parsed:
         kind: one of `se_gnn.graph.columns.TABLE_KINDS`.
         numbers: numbers, 0 and 1, or days since 1970, [N]; NaN where missing.
         texts: categories or texts, [N]; None where missing.
-        missing: rows without a value, [N].
         details: what an encoding keeps of the way the table writes it.
         whole: numbers that are counted, not measured: written or stored as whole numbers from 0 on.
         identifier: the values tell rows apart and say nothing about them.
@@ -77,19 +77,25 @@ class Parsed:
     """
 
     kind: str
-    numbers: npt.NDArray[np.float64] | None = None
+    numbers: Float64Array | None = None
     texts: pa.Array | None = None
-    missing: BoolArray
     details: dict[str, Any] = field(default_factory=dict)
     whole: bool = False
     identifier: bool = False
     note: str | None = None
 
+    @cached_property
+    def missing(self) -> BoolArray:
+        """Rows without a value, [N]."""
+        if self.texts is not None:
+            return np.asarray(self.texts.is_null(), bool)
+        return np.isnan(np.asarray(self.numbers, np.float64))
+
     def take(self, rows: IntArray) -> Parsed:
         """The values of some rows."""
         numbers = None if self.numbers is None else self.numbers[rows]
         texts = None if self.texts is None else self.texts.take(pa.array(rows))
-        return dataclasses.replace(self, numbers=numbers, texts=texts, missing=self.missing[rows])
+        return dataclasses.replace(self, numbers=numbers, texts=texts)
 
 
 def parse_column(
@@ -100,28 +106,29 @@ def parse_column(
     ``pattern`` of dates and ``decimal`` point of numbers are given where they are known already.
     """
     point = decimal or table.decimal_of(name)
-    if (name, kind, pattern, point) in table.parsed:
-        known: Parsed = table.parsed[name, kind, pattern, point]
-        return known
-    found = _parse(table, name, kind, pattern, point)
-    if table.data is not None:
-        table.parsed[name, kind, pattern, point] = found
-        table.parsed[name, found.kind, found.details.get("pattern"), point] = found
+    found: Parsed | None = table.parsed.get((name, kind, pattern, point))
+    if found is None:
+        found = _parse(table, name, kind, pattern, point)
+        if table.data is not None:
+            table.parsed[name, kind, pattern, point] = found
+            table.parsed[name, found.kind, found.details.get("pattern"), point] = found
     return found
 
 
 def _parse(table: Table, name: str, kind: str | None, pattern: str | None, point: str) -> Parsed:
     column = table.column(name)
     if kind in ("category", "text"):
-        texts = as_texts(table, name)
-        return Parsed(kind=kind, texts=texts, missing=texts.is_null().to_numpy(zero_copy_only=False))
-    data_type = column.type
-    if pt.is_dictionary(data_type):
-        data_type = data_type.value_type
-    if _is_text(data_type) or pt.is_null(data_type):
+        return Parsed(kind=kind, texts=as_texts(table, name))
+    data_type = column.type.value_type if pt.is_dictionary(column.type) else column.type
+    if (
+        pt.is_string(data_type)
+        or pt.is_large_string(data_type)
+        or pt.is_string_view(data_type)
+        or pt.is_null(data_type)
+    ):
         return _Text(table, name, point).parse(kind, pattern)
     if pt.is_boolean(data_type):
-        parsed = _booleans(column)
+        parsed = Parsed(kind="boolean", numbers=_floats(column.cast(pa.int8())), details={"words": ("false", "true")})
     elif pt.is_integer(data_type) or pt.is_floating(data_type) or pt.is_decimal(data_type):
         parsed = _numbers(table, name, column, kind)
     elif pt.is_temporal(data_type) and not (pt.is_duration(data_type) or pt.is_time(data_type)):
@@ -182,42 +189,40 @@ class _Text:
 
     def __init__(self, table: Table, name: str, decimal: str) -> None:
         self.table, self.name, self.decimal = table, name, decimal
+        self.number = functools.partial(read_number, decimal=decimal)
         self.texts = as_texts(table, name)
         encoded = self.texts.dictionary_encode()
         self.codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)  # [N], -1: missing
         self.distinct: list[str] = [text.strip() for text in encoded.dictionary.to_pylist()]
         counts = np.bincount(self.codes[self.codes >= 0], minlength=len(self.distinct))
         self.counts = np.where([text.lower() in NO_VALUE for text in self.distinct], 0, counts)
+        self.present = [text for text, count in zip(self.distinct, self.counts) if count]
 
     def parse(self, kind: str | None, pattern: str | None) -> Parsed:
+        note, details = None, dict[str, Any]()
         if kind == "boolean":
             words = {BOOLEANS[text.lower()]: text for text in reversed(self.distinct) if text.lower() in BOOLEANS}
-            both = words.get(0, "false"), words.get(1, "true")
-            return self._must(lambda text: BOOLEANS.get(text.lower()), "boolean", "true or false", words=both)
-        if kind == "number":
-            details: dict[str, Any] = {"decimals": self._decimals(), "decimal_point": self.decimal}
-            present = [text for text, count in zip(self.distinct, self.counts) if count]
-            return self._must(
-                self._number,
-                "number",
-                "a finite number",
-                note=writing_note(present, self.decimal),
-                whole=all(_WHOLE.fullmatch(text) for text in present),
-                **details,
-            )
-        if kind == "date":
+            details["words"] = words.get(0, "false"), words.get(1, "true")
+            numbers = self._read(lambda text: BOOLEANS.get(text.lower()), "true or false")
+        elif kind == "number":
+            details |= {"decimals": self._decimals(), "decimal_point": self.decimal}
+            numbers, note = self._read(self.number, "a finite number"), writing_note(self.present, self.decimal)
+        elif kind == "date":
             how, note = (pattern, None) if pattern else self._pattern()
-            with_time = any(":" in text for text in self.distinct)
-            return self._must(_date_reader(how), "date", "a date", note=note, pattern=how, with_time=with_time)
-        return self._guess()
+            details |= {"pattern": how, "with_time": any(":" in text for text in self.distinct)}
+            numbers = self._read(_date_reader(how), "a date")
+        else:
+            return self._guess()
+        whole = kind == "number" and all(_WHOLE.fullmatch(text) for text in self.present)
+        return Parsed(kind=kind, numbers=numbers, details=details, whole=whole, note=note)
 
     def _guess(self) -> Parsed:
-        lower = {text.lower() for text, count in zip(self.distinct, self.counts) if count}
+        lower = {text.lower() for text in self.present}
         if any(lower == set(pair) for pair in (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"), ("0", "1"))):
             return self.parse("boolean", None)
-        codes = any(_CODE.fullmatch(text) for text in self.distinct)
+        codes, number = any(_CODE.fullmatch(text) for text in self.distinct), self.number
         # infinity cannot be used, but a column with it is meant as numbers: an error names its row
-        if not codes and self._share(lambda text: 0.0 if _INFINITE.fullmatch(text) else self._number(text)) >= MOSTLY:
+        if not codes and self._share(lambda text: 0.0 if _INFINITE.fullmatch(text) else number(text)) >= MOSTLY:
             return self.parse("number", None)
         if self._share(_date_reader(self._pattern()[0])) >= MOSTLY:
             return self.parse("date", None)
@@ -233,7 +238,6 @@ class _Text:
         return Parsed(
             kind="text" if is_text else "category",
             texts=self.texts,
-            missing=self.codes < 0,
             identifier=not is_text and not few and seldom_shared,
             note=self._like_numbers(),
         )
@@ -243,7 +247,7 @@ class _Text:
         other = "," if self.decimal == "." else "."
         if self._share(lambda text: read_number(text, other)) >= MOSTLY:
             return f"looks like numbers with a decimal {other!r}: --set decimal={other} reads them so"
-        share = self._share(self._number)
+        share = self._share(self.number)
         if share < HALF or any(_CODE.fullmatch(text) for text in self.distinct):
             return None
         return (
@@ -251,9 +255,8 @@ class _Text:
             "name the words that mean no value: --set missing=WORD"
         )
 
-    def _must(self, read: Callable[[str], float | None], kind: str, noun: str, *, note: str | None = None,
-              whole: bool = False, **details: Any) -> Parsed:  # fmt: skip
-        """Every value read as one kind; the first that cannot be is an error."""
+    def _read(self, read: Callable[[str], float | None], noun: str) -> Float64Array:
+        """Every value read as one kind, [N]; the first that cannot be is an error."""
         values = np.array([*map(read, self.distinct), None], dtype=np.float64)  # None is NaN
         wrong = np.isnan(values[:-1]) & (self.counts > 0)
         if wrong.any():
@@ -267,11 +270,8 @@ class _Text:
                 f"{self.table.option(self.name, 'ignore')}"
             )
             raise self.table.error(self.name, row, text)
-        numbers = values[self.codes]
-        return Parsed(kind=kind, numbers=numbers, missing=np.isnan(numbers), details=details, whole=whole, note=note)
-
-    def _number(self, text: str) -> float | None:
-        return read_number(text, self.decimal)
+        found: Float64Array = values[self.codes]
+        return found
 
     def _share(self, read: Callable[[str], float | None]) -> float:
         total = self.counts.sum()
@@ -280,7 +280,7 @@ class _Text:
 
     def _decimals(self) -> int:
         written = (as_written(text, self.decimal) for text in self.distinct if "e" not in text.lower())
-        return min(MOST_DECIMALS, max((len(one.digits.partition(".")[2]) for one in written if one), default=0))
+        return min(MOST_DECIMALS, max((len(digits.partition(".")[2]) for digits, _ in written), default=0))
 
     def _pattern(self) -> tuple[str | None, str | None]:
         """The way of writing dates that reads the most of them, and whether another one reads as many."""
@@ -290,39 +290,29 @@ class _Text:
         return best, "dates read as day/month/year, and could as well be month/day/year" if also else None
 
 
-def _booleans(column: pa.ChunkedArray) -> Parsed:
-    numbers = _floats(column.cast(pa.int8()))
-    return Parsed(kind="boolean", numbers=numbers, missing=np.isnan(numbers), details={"words": ("false", "true")})
-
-
 def _numbers(table: Table, name: str, column: pa.ChunkedArray, kind: str | None) -> Parsed:
     whole = pt.is_integer(column.type)
     numbers = _floats(column)
     huge = np.flatnonzero(np.abs(numbers) > LARGEST)
     if len(huge):
         raise table.error(name, int(huge[0]), f"{numbers[huge[0]]} is not a finite number below {LARGEST:g}")
-    missing = np.isnan(numbers)
-    present = numbers[~missing]
+    present = numbers[~np.isnan(numbers)]
     if kind == "boolean" or (kind is None and whole and set(np.unique(present)) == {0, 1}):
-        wrong = np.flatnonzero(~missing & ~np.isin(numbers, (0, 1)))
+        wrong = np.flatnonzero(~np.isnan(numbers) & ~np.isin(numbers, (0, 1)))
         if len(wrong):
             raise table.error(name, int(wrong[0]), f"{numbers[wrong[0]]:g} is not 0 or 1")
-        return Parsed(kind="boolean", numbers=numbers, missing=missing, details={"words": ("0", "1")})
+        return Parsed(kind="boolean", numbers=numbers, details={"words": ("0", "1")})
     decimals = 0 if whole else _decimals_of(present[:10_000])
     counted = whole and bool((present >= 0).all())
-    return Parsed(kind="number", numbers=numbers, missing=missing, whole=counted, details={"decimals": decimals})
+    return Parsed(kind="number", numbers=numbers, whole=counted, details={"decimals": decimals})
 
 
 def _dates(column: pa.ChunkedArray) -> Parsed:
     column = column.cast(pa.timestamp("us", tz=getattr(column.type, "tz", None)), safe=False)
     days = _floats(column.cast(pa.int64())) / 1e6 / SECONDS_A_DAY
     present = days[~np.isnan(days)]
-    return Parsed(
-        kind="date",
-        numbers=days,
-        missing=np.isnan(days),
-        details={"pattern": None, "with_time": bool((present != np.floor(present)).any())},
-    )
+    with_time = bool((present != np.floor(present)).any())
+    return Parsed(kind="date", numbers=days, details={"pattern": None, "with_time": with_time})
 
 
 def is_key(parsed: Parsed) -> bool:
@@ -358,21 +348,14 @@ def _date_reader(pattern: str | None) -> Callable[[str], float | None]:
     return read
 
 
-def _is_text(data_type: Any) -> bool:
-    return bool(pt.is_string(data_type) or pt.is_large_string(data_type) or pt.is_string_view(data_type))
-
-
-def _floats(column: pa.ChunkedArray) -> npt.NDArray[np.float64]:
+def _floats(column: pa.ChunkedArray) -> Float64Array:
     """Numbers, NaN where missing."""
-    values: npt.NDArray[np.float64] = np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
-    return values
+    return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
 
 
-def _decimals_of(numbers: npt.NDArray[np.float64]) -> int:
-    for decimals in range(MOST_DECIMALS):
-        if (np.round(numbers, decimals) == numbers).all():
-            return decimals
-    return MOST_DECIMALS
+def _decimals_of(numbers: Float64Array) -> int:
+    exact = (n for n in range(MOST_DECIMALS) if (np.round(numbers, n) == numbers).all())
+    return next(exact, MOST_DECIMALS)
 
 
 def check_kinds(table: Table, kinds: Mapping[str, str], used: Sequence[str]) -> None:
@@ -386,52 +369,41 @@ def check_kinds(table: Table, kinds: Mapping[str, str], used: Sequence[str]) -> 
             raise InputError(f"column {name!r} has a kind, but is {roles}, or ignored")
 
 
-class Written(NamedTuple):
-    """A number as it is written: digits with a decimal point, and its unit."""
-
-    digits: str
-    unit: str
-
-
 def read_number(text: str, decimal: str) -> float | None:
     """The number that a text is, however it is written; None where it is none.
 
     >>> [read_number(text, ".") for text in ("1,234.5", "12%", "-$5", "(1,000)", "1e3", "3,5", "abc")]
     [1234.5, 12.0, -5.0, -1000.0, 1000.0, None, None]
     """
-    written = as_written(text, decimal)
-    if written is None:
-        return None
-    number = float(written.digits)
-    return number if abs(number) <= LARGEST else None
+    digits, _ = as_written(text, decimal)
+    return float(digits) if digits and abs(float(digits)) <= LARGEST else None
 
 
-def as_written(text: str, decimal: str) -> Written | None:
-    """Digits and unit of a number; None where the text is none."""
+def as_written(text: str, decimal: str) -> tuple[str, str]:
+    """Digits of a number with a decimal point, and its unit; empty where the text is no number."""
     plain = text.replace(",", ".") if decimal == "," else text
     if _PLAIN.fullmatch(plain) and not (decimal == "," and _POINTS.fullmatch(text)):
-        return Written(plain, "")
+        return plain, ""
     found = _DRESSED.fullmatch(text)
-    if found is None or bool(found["open"]) != bool(found["close"]):
-        return None
+    if found is None or bool(found["open"]) != bool(found["close"]) or (found["sign"] and found["inner"]):
+        return "", ""
     body = found["body"].strip()
-    if not _GROUPS[decimal].fullmatch(body) or (found["sign"] and found["inner"]):
-        return None
+    if not _GROUPS[decimal].fullmatch(body):
+        return "", ""
     digits = re.sub(r"[,\s'’]" if decimal == "." else r"[.\s'’]", "", body).replace(",", ".")
     signs = (found["sign"] or "") + (found["inner"] or "") + ("-" if found["open"] else "")
     negative = sum(sign in "-−" for sign in signs) % 2
-    return Written(("-" if negative else "") + digits, found["before"] or found["after"] or "")
+    return ("-" if negative else "") + digits, found["before"] or found["after"] or ""
 
 
 def writing_note(texts: Iterable[str], decimal: str) -> str | None:
     """What people should know about a column whose numbers are not written plainly; None if they are."""
-    read = {text: written for text in texts if (written := as_written(text, decimal)) is not None}
-    dressed = [text for text, written in read.items() if written.digits != text.replace(",", ".")]
+    read = {text: as_written(text, decimal) for text in texts}
+    dressed = [text for text, (digits, _) in read.items() if digits not in ("", text.replace(",", "."))]
     if not dressed:
         return None
-    example = dressed[0]
-    note = f"numbers such as {example!r} are read as {float(read[example].digits):.15g}"
-    units = sorted({written.unit for written in read.values()})
+    note = f"numbers such as {dressed[0]!r} are read as {float(read[dressed[0]][0]):.15g}"
+    units = sorted({unit for digits, unit in read.values() if digits})
     if len(units) > 1:
         named = ", ".join(unit or "none" for unit in units)
         note += f"; they have different units ({named}), which are not converted"
@@ -440,25 +412,19 @@ def writing_note(texts: Iterable[str], decimal: str) -> str | None:
     return note
 
 
-class DateForm(NamedTuple):
-    """How a column writes its dates: as a date or a number of seconds, and the pattern of a date."""
+def date_form(table: Table, name: str) -> tuple[str, str | None]:
+    """How a whole column writes its dates: as seconds (a number) or as a date, and the pattern of a date.
 
-    kind: str
-    pattern: str | None = None
-
-
-def date_form(table: Table, name: str) -> DateForm:
-    """How a whole column writes its dates, so that blocks of it are read in the same way."""
+    Blocks of the column are read in the same way.
+    """
     parsed = parse_column(table, name)
-    return DateForm(parsed.kind if parsed.kind == "number" else "date", parsed.details.get("pattern"))
+    return ("number", None) if parsed.kind == "number" else ("date", parsed.details.get("pattern"))
 
 
-def read_times(table: Table, name: str, form: DateForm | None = None) -> IntArray:
+def read_times(table: Table, name: str, form: tuple[str, str | None] | None = None) -> IntArray:
     """Seconds since 1970 of each row, rounded down; `NO_TIME` where there is no date."""
-    kind, pattern = form or (None, None)
+    kind, pattern = form or date_form(table, name)
     parsed = parse_column(table, name, kind=kind, pattern=pattern)
-    if parsed.kind not in ("number", "date"):
-        parsed = parse_column(table, name, kind="date")  # says which row is not a date
     assert parsed.numbers is not None
     seconds = parsed.numbers * SECONDS_A_DAY if parsed.kind == "date" else parsed.numbers
     wrong = np.flatnonzero(np.abs(seconds) > LATEST)
