@@ -39,8 +39,9 @@ evaluated once."""
 COST_NOTE = """\
 *Structure share* is the part of a case's similarity that comes from structure, weighted by the votes. *Calibration
 error* is the mean gap between the probability of a prediction and how often such predictions are correct, in ten
-bins. *Lambda* is the weight of the node similarity. *Seconds* is the training time, in a process that ran beside
-others; *memory* is the peak of the process, or of the GPU if one was used."""
+bins; *by chance* is what that many test nodes would show if every probability were exact. *Lambda* is the weight of the
+node similarity. *Seconds* is the training time, in a process that ran beside others; *memory* is the peak of the
+process, or of the GPU if one was used."""
 
 
 def on_graph(dataset: str, method: str) -> Series:
@@ -69,6 +70,7 @@ def render(store: Store, pictures: Path) -> str:
         "precision@5": lambda found: spread(found, "precision_at_5", usual=10),
         "macro-F1": lambda found: spread(found, "macro_f1", usual=10),
         "calibration error": lambda found: spread(found, "calibration_error", usual=10),
+        "by chance": lambda found: spread(found, "calibration_chance", usual=10),
         "structure share": lambda found: spread(found, "structure_share", usual=10),
         "lambda": _weights,
         "seconds": lambda found: f"{measured(found, 'train_seconds').mean():.0f}",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -14,10 +13,11 @@ from reproduce.markdown import paragraphs
 from reproduce.methods import NAMES, baseline_settings, se_gnn_settings
 from reproduce.paper import words
 from reproduce.store import Store
-from se_gnn.explain import EdgeInfo, Explanation, NodeInfo
-from se_gnn.plot.local_graphs import draw_local_graph
+from se_gnn.explain import ClassAnswer, CompareSettings, EdgeInfo, Explanation, NodeInfo, RankRows
+from se_gnn.plot.local_graphs import paint
 from se_gnn.plot.local_view import LocalView
 from se_gnn.plot.style import class_style, neutral
+from se_gnn.plot.svg import draw
 
 TITLE = "Figure 4: a case from Citeseer"
 DATASET = "citeseer"
@@ -60,24 +60,15 @@ def draw_case(case: dict[str, Any], path: Path) -> str:
     figure, axes = chart.panels(titles, columns=len(titles), width=2.8, height=3.1)
     for panel, view, points in zip(axes, views.values(), case["places"]):
         with neutral():
-            draw_local_graph(panel, view, np.array(points), cast(Explanation, mentioned))
+            paint(panel, draw(view, np.array(points), mentioned))
     for label in sorted(set(case["labels"])):
         style = class_style(label)
         axes[0].scatter([], [], color=style.color, marker=style.marker, label=mentioned.class_names[label])
     return chart.finish(figure, path, alt="a node of Citeseer and the nearest labeled nodes of each method")
 
 
-@dataclass(frozen=True, slots=True)
-class _Mentioned:
+def _mentioned(case: dict[str, Any]) -> Explanation:
     """What the pictures show of an explanation: the case keeps neither it nor the graph."""
-
-    nodes: dict[int, NodeInfo]
-    edges: dict[int, EdgeInfo]
-    class_names: tuple[str, ...]
-    edge_types: tuple[str, ...] = ()
-
-
-def _mentioned(case: dict[str, Any]) -> _Mentioned:
     labeled = set(case["labeled"])
     nodes = {
         node: NodeInfo(id=node, name=str(node), caption=str(node), label=label, case=node in labeled)
@@ -85,10 +76,23 @@ def _mentioned(case: dict[str, Any]) -> _Mentioned:
     }
     pairs = sorted({(min(u, v), max(u, v)) for view in case["views"].values() for u, v in view["edges"]})
     edges = {number: EdgeInfo(id=number, start=u, end=v) for number, (u, v) in enumerate(pairs)}
-    return _Mentioned(nodes, edges, tuple(case["class_names"]))
+    classes, none = tuple(case["class_names"]), np.empty(0, np.int64)
+    return Explanation(
+        query=nodes[case["nodes"][0]],
+        answer=ClassAnswer(classes, (0.0,) * len(classes), 0),
+        votes=(),
+        ranks=RankRows(none, none, none.astype(np.float32)),
+        edge_ids=none,
+        importance=none.astype(np.float32),
+        nodes=nodes,
+        edges=edges,
+        settings=CompareSettings(
+            num_nearest=1, temperature=1.0, node_weight=0.5, hops=2, max_edges=None, measure="cosine", directions="one"
+        ),
+    )
 
 
-def _view(view: dict[str, Any], mentioned: _Mentioned) -> LocalView:
+def _view(view: dict[str, Any], mentioned: Explanation) -> LocalView:
     ids = {edge.ends: edge.id for edge in mentioned.edges.values()}
     return LocalView(
         nodes=np.array(view["nodes"]),

@@ -24,6 +24,7 @@ ANSWERS = {
     "accuracy": "accuracy",
     "random forest": "baseline_accuracy",
     "calibration error": "calibration_error",
+    "by chance": "calibration_chance",
     "wrong answers above 99%": "wrong_above_99",
 }
 ABOUT = """\
@@ -39,9 +40,10 @@ sets that were not run with the present code are left out."""
 ANSWERS_ABOUT = """\
 The second table judges the predictions: on tables those of all nodes that were neither trained on nor used for
 validation, on public graphs those of the test nodes. Accuracy is measured by the right classes. Calibration is measured
-by labels that are flipped as often as those of training. In `traders`, each class deals with another one: the one
-recipe of `--quick` expects edges to join nodes of one class, and `se-gnn train --quick` warns about it. The default
-tries recipes for such graphs as well."""
+by labels that are flipped as often as those of training; *by chance* is the error that as many nodes would show if
+every probability were exact. In `traders`, each class deals with another one: the one recipe of `--quick` expects edges
+to join nodes of one class, and `se-gnn train --quick` warns about it. The default tries recipes for such graphs as
+well."""
 
 
 def series_of(dataset: str, noise: str) -> Series:

@@ -12,11 +12,11 @@ from fastapi import FastAPI, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
+from lab.rating.drawing import class_mark
 from lab.rating.store import LONGEST_NAME, ConflictError, Rater, RatingStore
 from se_gnn.apps.web import Assets, Pages, WebSettings, new_application
 from se_gnn.apps.web.guard import wants_page
 from se_gnn.errors import InputError
-from se_gnn.plot.svg import class_mark
 
 COOKIE = "se-gnn-rater"
 PACKAGE = "lab.rating"

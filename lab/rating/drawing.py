@@ -17,7 +17,8 @@ from se_gnn.graph import UNKNOWN, Graph, local_graphs
 from se_gnn.graph.arrays import IntArray
 from se_gnn.plot.local_view import by_distance, plain_view
 from se_gnn.plot.projection import apart, placed_by_features
-from se_gnn.plot.svg import plain_picture
+from se_gnn.plot.style import INK, class_style
+from se_gnn.plot.svg import Svg, as_text, draw, shape
 
 MOST_EDGES = 16  # of one picture
 LEAST = 0.45  # between two nodes of a picture, which reaches from -1 to 1: so much keeps numbers and nodes apart
@@ -72,7 +73,7 @@ def draw_pair(
         plain_view(explanation, neighbor, others, theirs, most_edges=MOST_EDGES),
     ]
     places = [apart(points, min(LEAST, 1.7 / len(points) ** 0.5)) for points in placed_by_features(views, graph)]
-    drawn = [plain_picture(view, points, explanation).svg for view, points in zip(views, places)]
+    drawn = [as_text(draw(view, points, explanation, names=False)) for view, points in zip(views, places)]
     nodes = np.unique(np.concatenate([view.nodes for view in views]))
     shown = np.unique(np.append(graph.labels[nodes[~np.isin(nodes, centers)]], UNKNOWN))
     notes = [_note(len(view.edges), view.hidden) for view in views]
@@ -85,3 +86,11 @@ def _note(shown: int, hidden: int) -> str:
     if hidden:
         return f"{shown} of {shown + hidden:,} edges drawn"
     return "1 edge" if shown == 1 else f"{shown} edges"
+
+
+def class_mark(label: int) -> str:
+    """The mark of a class, for legends."""
+    root = Svg("svg", {"class": "class-mark", "viewBox": "-12 -12 24 24", "aria-hidden": "true"})
+    style = class_style(label)
+    shape(root, style.marker, 0, 0, 8, fill=style.color, stroke=INK, stroke_width=0.8)
+    return as_text(root)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,9 @@ from lab.metrics import accuracy
 from reproduce.job import Job
 from reproduce.methods import asked
 from se_gnn.graph import Graph
-from se_gnn.graph.arrays import FloatArray
+from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.model import Model, Prediction
-from se_gnn.model.metrics import classification_metrics
+from se_gnn.model.metrics import calibrate, classification_metrics
 from se_gnn.training import fit, resolve_device
 
 RANK = 5  # k of precision@k
@@ -51,7 +52,18 @@ def measure(job: Job, device: str) -> dict[str, Any]:
 def quality(probabilities: FloatArray, graph: Graph) -> dict[str, float]:
     """Figures of the test nodes, from their class probabilities [T, C]."""
     figures = classification_metrics(probabilities, graph.labels[graph.test])
-    return {name: figures[name] for name in ("accuracy", "macro_f1", "calibration_error")}
+    kept = {name: figures[name] for name in ("accuracy", "macro_f1", "calibration_error")}
+    return {**kept, "calibration_chance": calibration_by_chance(probabilities, graph.labels[graph.test])}
+
+
+def calibration_by_chance(probabilities: FloatArray, truth: IntArray) -> float:
+    """The calibration error to be expected of that many nodes if every claim were exactly right.
+
+    In a bin of n nodes with mean claim p, the number of correct ones has the variance n p (1 - p).
+    """
+    bins = calibrate(probabilities, truth).bins
+    apart = sum(math.sqrt(2 / math.pi * one.nodes * one.probability * (1 - one.probability)) for one in bins)
+    return apart / max(1, len(truth))
 
 
 def evidence(trained: Model, prediction: Prediction) -> dict[str, float]:

@@ -19,11 +19,12 @@ import scipy.sparse as sp
 from lab.datasets import load_dataset
 from lab.datasets.table_sets import PLANS, table_set
 from reproduce.job import Job
+from reproduce.measures.default import calibration_by_chance
 from reproduce.methods import asked
 from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.graph.arrays import BoolArray, FloatArray, IntArray
 from se_gnn.labels import audit
-from se_gnn.model.metrics import classification_metrics
+from se_gnn.model.metrics import calibrate
 from se_gnn.settings import Settings
 from se_gnn.training import fit
 
@@ -51,6 +52,7 @@ class Honesty:
     accuracy: float
     baseline_accuracy: float
     calibration_error: float
+    calibration_chance: float  # the same, if every claim were exactly right
     wrong_above_99: float  # share of the wrong answers that are claimed above 99%
     flagged: float  # share of the labeled nodes that the audit calls probably wrong
     precision: float | None  # average precision of the audit's suspicion for flipped labels
@@ -101,7 +103,8 @@ def judge(one: Task, settings: Settings, *, seed: int, device: str = "cpu") -> H
         judged=len(one.judged),
         accuracy=float((predicted.argmax(axis=1) == one.truth).mean()),
         baseline_accuracy=float((answers == one.truth).mean()),
-        calibration_error=classification_metrics(predicted, one.given)["calibration_error"],
+        calibration_error=calibrate(predicted, one.given).error,
+        calibration_chance=calibration_by_chance(predicted, one.given),
         wrong_above_99=float((predicted[amiss].max(axis=1) > SURE).mean()) if amiss.any() else 0.0,
         flagged=float(audited.suspicion.wrong.mean()),
         precision=_average_precision(one.wrong, audited.suspicion.score),

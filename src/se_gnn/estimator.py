@@ -270,7 +270,7 @@ class NodeEstimator(Voting, Estimator):
             node_types: type of each new node, if the graph has several.
             reading: which columns are what, and how they are read: ``id``, ``source``, ``target``, ``caption``,
                 ``ignore``, ``decimal``, ``missing``, ``separator``, as
-                :func:`~se_gnn.tables.new_nodes.read_new_nodes` takes them.
+                :func:`~se_gnn.tables.read_new_nodes` takes them.
         """
         self._check_fitted()
         if isinstance(nodes, np.ndarray | list | tuple) or hasattr(nodes, "tocsr") or hasattr(nodes, "numpy"):
@@ -280,7 +280,7 @@ class NodeEstimator(Voting, Estimator):
                 self.graph_, nodes, edges, names, edge_values=edge_values, node_types=node_types
             )
         else:
-            from se_gnn.tables.new_nodes import read_new_nodes  # needs pyarrow
+            from se_gnn.tables import read_new_nodes  # needs pyarrow
 
             if names is not None:
                 raise InputError("names are for features as an array; a table names its nodes in the column id")

@@ -23,7 +23,7 @@ from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.labels.novelty import Novelty
 from se_gnn.labels.sets import PredictionSets
 from se_gnn.model import Model, Prediction
-from se_gnn.model.numbers import Calibration, NumberPrediction, predict_numbers
+from se_gnn.model.numbers import Calibration, NumberPrediction
 from se_gnn.optional import require
 from se_gnn.ranking import NO_CASE
 
@@ -50,11 +50,6 @@ class Lists:
     sizes: IntArray
     fields: Columns
     classes: tuple[str, ...] = ()
-
-
-def predict(model: Model, nodes: IntArray) -> Prediction | NumberPrediction:
-    """What a model predicts of some nodes: classes or numbers."""
-    return predict_numbers(model, nodes) if model.graph.predicts_numbers else model.predict(nodes)
 
 
 def prediction_columns(

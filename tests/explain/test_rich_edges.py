@@ -172,9 +172,9 @@ def test_a_hostile_type_is_only_text_on_every_page(graph):
 def test_pictures_draw_an_arrow_per_directed_edge_and_types_in_the_legend(explained):
     figure = explanation_figure(explained, num_cases=2)
     views = local_views(explained, num_cases=2)
-    arrows = figure.findobj(lambda artist: artist.get_gid() == "arrows")
+    arrows = figure.findobj(lambda artist: "arrow" in (artist.get_gid() or ""))
     directed = [sum(explained.edges[edge].directed for edge in view.edge_ids.tolist()) for view in views]
-    assert sorted(len(one.get_paths()) for one in arrows) == sorted(count for count in directed if count)
+    assert len(arrows) == sum(directed) > 0
     texts = {text.get_text() for legend in figure.findobj(Legend) for text in legend.get_texts()}
     assert {"payment", "refund"} <= texts
 
@@ -198,7 +198,7 @@ def test_the_report_shows_arrows_types_and_what_is_alike(explained):
 
 def test_parallel_edges_do_not_lie_on_each_other(explained):
     part = node_part(explained, 1)
-    lines = [line for line in part.pictures[0].svg.split("<line") if "x1" in line]
+    lines = [line for line in part.pictures[0].svg.split("<polyline") if "points" in line]
     assert len({line.split("/>")[0] for line in lines}) == len(lines)
 
 

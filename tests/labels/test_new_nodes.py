@@ -7,8 +7,7 @@ from labels.conftest import block_graph, block_model
 from se_gnn import SEGNNClassifier
 from se_gnn.errors import InputError
 from se_gnn.labels.extension import extend, new_nodes_from_arrays
-from se_gnn.tables import ImportSettings, read_tables
-from se_gnn.tables.new_nodes import read_new_nodes
+from se_gnn.tables import ImportSettings, read_new_nodes, read_tables
 from strategies import small_settings, untrained
 
 SETTINGS = ImportSettings(id="id", label="class", caption="city", keep=["city"])

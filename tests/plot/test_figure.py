@@ -9,8 +9,9 @@ from dataclasses import replace
 import matplotlib
 import numpy as np
 import pytest
-from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import to_hex
+from matplotlib.lines import Line2D
+from matplotlib.patches import FancyBboxPatch, Patch
 from matplotlib.text import Text
 
 from se_gnn.errors import InputError
@@ -41,8 +42,19 @@ def titled(figure, title: str):
 
 
 def drawn_numbers(axes) -> list[tuple[int, str]]:
-    found = axes.findobj(lambda artist: artist.get_gid() == "number")
-    return sorted((int(text.get_text()), to_hex(text.get_bbox_patch().get_facecolor())) for text in found)
+    digits = axes.findobj(lambda artist: artist.get_gid() == "digit")
+    boxes = axes.findobj(FancyBboxPatch)
+    return sorted(
+        (int(digit.get_text()), to_hex(box.get_facecolor())) for digit, box in zip(digits, boxes, strict=True)
+    )
+
+
+def drawn_nodes(axes) -> list[Patch]:
+    return [node for node in axes.findobj(Patch) if node.get_gid() in ("nodes", "labeled")]
+
+
+def drawn_lines(axes) -> list[Line2D]:
+    return [line for line in axes.findobj(Line2D) if line.get_gid()]
 
 
 @pytest.fixture(scope="module")
@@ -74,19 +86,19 @@ def test_each_numbered_edge_of_the_node_appears_in_each_neighbor(figure):
 
 def test_numbered_edges_are_bolder_than_all_others(figure):
     for axes in panels(figure):
-        (lines,) = axes.findobj(LineCollection)
-        colors = np.array([to_hex(color) for color in lines.get_colors()])
+        colors = np.array([to_hex(line.get_color()) for line in drawn_lines(axes)])
         plain = colors == EDGE_COLOR.lower()
-        widths = np.array(lines.get_linewidths())
+        widths = np.array([line.get_linewidth() for line in drawn_lines(axes)])
         assert set(colors[~plain]) <= {color.lower() for color in MATCH_COLORS}
         assert widths[~plain].min() > widths[plain].max(initial=0)
 
 
 def test_a_more_similar_edge_is_drawn_wider(hub, unlabeled, figure):
     view = target_view(unlabeled, most_edges=30, crucial_edges=5)
-    (lines,) = panels(figure)[0].findobj(LineCollection)
     plain = np.array([not numbers for numbers in view.numbers])
-    widths = np.array(lines.get_linewidths())[plain]  # an edge of the node has one number at most, so one line
+    widths = np.array([line.get_linewidth() for line in drawn_lines(panels(figure)[0])])[
+        plain
+    ]  # an edge of the node has one number at most, so one line
     order = np.argsort(view.similarity[plain], kind="stable")
     assert (np.diff(widths[order]) >= 0).all()
 
@@ -95,12 +107,10 @@ def test_nodes_have_the_color_of_their_class_and_grey_where_it_is_not_known(hub,
     graph = hub.graph
     views = local_views(unlabeled, num_cases=3)
     for axes, view in zip(panels(figure), views):
-        nodes = axes.findobj(lambda artist: artist.get_gid() == "node" and isinstance(artist, PathCollection))
-        drawn = [to_hex(node.get_facecolor()[0]) for node in nodes]
+        drawn = [to_hex(node.get_facecolor()) for node in drawn_nodes(axes)]
         assert drawn == [class_style(int(graph.labels[node])).color.lower() for node in view.nodes]
     assert graph.labels[UNLABELED] == -1
-    first = panels(figure)[0].findobj(lambda artist: artist.get_gid() == "node")[0]
-    assert to_hex(first.get_facecolor()[0]) == UNKNOWN_COLOR.lower()
+    assert to_hex(drawn_nodes(panels(figure)[0])[0].get_facecolor()) == UNKNOWN_COLOR.lower()
     assert "gray: unknown" in texts(figure)
     assert "its label is not known" in texts(figure)
 
@@ -140,8 +150,7 @@ def test_many_neighbors_are_summed_up_by_class_and_still_add_up_to_one(hub, unla
 def test_a_hub_shows_its_most_important_edges_and_counts_the_others(hub):
     explanation = explain(hub, HUB)[0]
     figure = explanation_figure(explanation)
-    (lines,) = panels(figure)[0].findobj(LineCollection)
-    shown = len(lines.get_segments())
+    shown = len(drawn_lines(panels(figure)[0]))
     assert shown <= 30 < len(explanation.edge_ids)
     assert f"{shown} of {len(explanation.edge_ids)} edges drawn" in texts(figure)
 

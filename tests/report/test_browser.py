@@ -64,7 +64,7 @@ def test_pointing_at_an_edge_lights_its_match_in_every_picture_and_in_the_table(
     (edge,) = explanation.crucial_subgraph(size=1).edge_ids.tolist()
     position = explanation.edge_ids.tolist().index(edge)
     article = f"#node-{NODE}"
-    hover(opened, opened.locator(f"{article} figure.own line.m1").first)
+    hover(opened, opened.locator(f"{article} figure.own polyline.m1").first)
     (own,) = lit(opened, f"{article} figure.own .edge.lit")
     assert own.startswith(names_of(hub.graph.edges.ends[edge], hub.graph))
     for rank, neighbor in enumerate(explanation.votes[:3]):
@@ -110,7 +110,7 @@ def test_the_keyboard_does_what_the_pointer_does(open_page, page):
 
 def test_a_tap_holds_an_edge_until_the_next(open_page, page):
     opened = open_page(page)
-    hover(opened, opened.locator(f"#node-{NODE} figure.own line.m1").first)
+    hover(opened, opened.locator(f"#node-{NODE} figure.own polyline.m1").first)
     opened.mouse.down()
     opened.mouse.up()
     hover(opened, opened.locator(f"#node-{NODE} h3"))

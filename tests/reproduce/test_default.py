@@ -9,6 +9,7 @@ from reproduce.measures import default as measures
 from reproduce.methods import se_gnn_settings
 from reproduce.store import Result, Store
 from se_gnn.model import Prediction
+from se_gnn.model.metrics import calibrate
 from strategies import random_graph
 
 
@@ -78,12 +79,22 @@ def test_graphs_that_were_not_run_are_left_out(tmp_path):
     assert "|" not in default.render(store, tmp_path)
     for seed in range(10):
         found = {"accuracy": 0.83, "macro_f1": 0.8, "calibration_error": 0.02, "precision_at_5": 0.82}
+        found["calibration_chance"] = 0.015
         found |= {"structure_share": 0.4, "node_weight": 0.5, "train_seconds": 30.0, "peak_bytes": 1_200_000_000}
         store.put(Job(default.on_graph("cora", "se-gnn"), seed, "default"), Result(seed, found, 31, {}))
     text = default.render(store, tmp_path)
     assert "| Cora, public split | 83.0 ± 0.0 | not run yet | not run yet |" in text
-    assert "| Cora, public split | 82.0 ± 0.0 | 80.0 ± 0.0 | 2.0 ± 0.0 | 40.0 ± 0.0 | 0.5 | 30 | 1.2 |" in text
+    assert "| 82.0 ± 0.0 | 80.0 ± 0.0 | 2.0 ± 0.0 | 1.5 ± 0.0 | 40.0 ± 0.0 | 0.5 | 30 | 1.2 |" in text
     assert "PubMed" not in text
+
+
+def test_the_calibration_error_by_chance_is_that_of_claims_which_are_exactly_right():
+    generator = np.random.default_rng(0)
+    claims = generator.uniform(0.5, 1, 1000)
+    errors = [calibrate(np.stack([claims, 1 - claims], 1), (generator.random(1000) > claims).astype(int)).error
+              for _ in range(200)]  # fmt: skip
+    expected = measures.calibration_by_chance(np.stack([claims, 1 - claims], 1), np.zeros(1000, np.int64))
+    assert abs(expected - np.mean(errors)) < 0.001
 
 
 def test_more_labels_add_to_fewer_and_leave_validation_and_test_alone():

@@ -12,9 +12,8 @@ from se_gnn.display.values import node_values
 from se_gnn.errors import InputError
 from se_gnn.graph.edge_values import NO_TIME
 from se_gnn.graph.extend import extended_graph
-from se_gnn.tables import ImportSettings, load_import, read_tables
+from se_gnn.tables import ImportSettings, load_import, read_new_nodes, read_tables
 from se_gnn.tables.networkx import from_networkx
-from se_gnn.tables.new_nodes import read_new_nodes
 from strategies import assert_same_graph
 
 PAYMENTS = """\

@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 
 from se_gnn.errors import InputError
-from se_gnn.tables import read_tables
+from se_gnn.tables import read_new_nodes, read_tables
 from se_gnn.tables.guess import guess_tables
-from se_gnn.tables.new_nodes import read_new_nodes
 
 NUM = 60
 

@@ -11,8 +11,7 @@ from se_gnn.display.values import node_values
 from se_gnn.errors import InputError
 from se_gnn.graph.extend import extended_graph
 from se_gnn.graph.storage import load_graph
-from se_gnn.tables import EdgeTable, ImportSettings, read_tables
-from se_gnn.tables.new_nodes import read_new_nodes
+from se_gnn.tables import EdgeTable, ImportSettings, read_new_nodes, read_tables
 
 PAPERS = "id,year,venue,topic\n" + "".join(
     f"p{i},{1990 + 3 * i},{['KDD', 'ICML'][i % 2]},{['db', 'ml', ''][i % 3]}\n" for i in range(9)

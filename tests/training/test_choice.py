@@ -60,6 +60,19 @@ def test_answers_that_are_all_right_leave_the_reserve_of_three_more_that_are_wro
     assert found["loss"] < 0.1
 
 
+def test_no_claim_reaches_99_percent_however_many_answers_are_right():
+    chosen = votes(noise=0.0, count=1000).chosen()
+    assert chosen.right == 1000
+    assert 1 - chosen.reserve * (1 - 1 / CLASSES) < 0.99
+
+
+@pytest.mark.parametrize(
+    ("labeled", "sizes"), [(15, [10, 15]), (60, [10, 20, 40, 60]), (300, [10, 20, 40, 100, 200, 300])]
+)
+def test_all_labeled_nodes_vote_if_they_are_few(labeled, sizes):
+    assert sorted({size for size, _, _ in _tried(Settings.of("best").resolve(), labeled)}) == sizes
+
+
 def test_confident_errors_raise_the_reserve():
     tried = votes(noise=0.0)
     flipped = tried.labels.copy()

@@ -6,9 +6,9 @@ Nothing heavy is imported before a data set is asked for, so that listing them i
 from __future__ import annotations
 
 import importlib
-import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -16,17 +16,6 @@ from se_gnn.errors import InputError, did_you_mean, shortened
 
 if TYPE_CHECKING:
     from se_gnn.graph import Graph
-
-__all__ = [
-    "DatasetInfo",
-    "dataset_infos",
-    "dataset_name",
-    "dataset_names",
-    "load_data",
-    "load_dataset",
-    "register_datasets",
-    "unknown_dataset",
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,14 +108,11 @@ def load_dataset(name: str, *, seed: int = 0, data_dir: str | Path | None = None
     info = next((info for info in _infos if exact in info.names), None)
     if info is None:
         raise InputError(unknown_dataset(name))
-    try:
-        whole_seed = operator.index(seed)
-    except TypeError as error:
-        raise InputError(f"seed must be a whole number, got {seed!r}") from error
-    if whole_seed < 0:
-        raise InputError(f"seed must be at least 0, got {seed}")
+    if not isinstance(seed, Integral) or seed < 0:
+        rule = "at least 0" if isinstance(seed, Integral) else "a whole number"
+        raise InputError(f"seed must be {rule}, got {seed!r}")
     module = importlib.import_module(info.module)
-    graph = cast("Graph", module.load(exact, seed=whole_seed, data_dir=data_dir))
+    graph = cast("Graph", module.load(exact, seed=int(seed), data_dir=data_dir))
     return graph.replace(dataset=exact)
 
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 import json
 import tempfile
 import warnings
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +37,7 @@ def load(name: str, *, seed: int = 0, data_dir: str | Path | None = None) -> Gra
     """A graph by its name; ``seed`` draws the split where none is published."""
     if name in _PLANETOID:
         return _load_planetoid(name, data_dir)
-    if name in FILE_NAMES:
+    if name in _NETTACK:
         return _load_nettack(name, data_dir)
     return _load_benchmark(name, seed, data_dir)
 
@@ -79,29 +78,19 @@ PLANETOID_SHA256 = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
-    file_name: str  # X of ind.X.graph
-    folder: str  # inside a data folder
-    class_names: tuple[str, ...]  # in the order of the label vectors
-
-
 CORA_TOPICS = (
-    "Theory",
-    "Reinforcement Learning",
-    "Genetic Algorithms",
-    "Neural Networks",
-    "Probabilistic Methods",
-    "Case Based",
+    "Theory", "Reinforcement Learning", "Genetic Algorithms", "Neural Networks", "Probabilistic Methods", "Case Based",
     "Rule Learning",
-)
+)  # fmt: skip
+CITESEER_FIELDS = ("AI", "ML", "IR", "DB", "Agents", "HCI")
 
-# The sizes of the classes, all different, tell which label vector is which topic. Sources on PubMed disagree which of
-# its two nearly equal classes is type 1 diabetes: its classes keep their numbers.
+# X of ind.X.graph, the folder inside a data folder, and the classes in the order of the label vectors. The sizes of the
+# classes, all different, tell which label vector is which topic. Sources on PubMed disagree which of its two nearly
+# equal classes is type 1 diabetes: its classes keep their numbers.
 _PLANETOID = {
-    "cora": _Source("cora", "Planetoid/Cora/raw", CORA_TOPICS),
-    "citeseer-planetoid": _Source("citeseer", "Planetoid/CiteSeer/raw", ("AI", "ML", "IR", "DB", "Agents", "HCI")),
-    "pubmed": _Source("pubmed", "Planetoid/PubMed/raw", ("class 0", "class 1", "class 2")),
+    "cora": ("cora", "Planetoid/Cora/raw", CORA_TOPICS),
+    "citeseer-planetoid": ("citeseer", "Planetoid/CiteSeer/raw", CITESEER_FIELDS),
+    "pubmed": ("pubmed", "Planetoid/PubMed/raw", ("class 0", "class 1", "class 2")),
 }
 
 
@@ -111,9 +100,8 @@ def _load_planetoid(name: str, data_dir: str | Path | None) -> Graph:
     The 15 papers of CiteSeer that have neither words nor a label have an unknown label here (other readers put them
     into class 0). Isolated papers stay.
     """
-    source = _PLANETOID[name]
-    contents = read_verified(raw_files(name), source.folder, data_dir=data_dir)
-    data = _read(source.file_name, contents)
+    file_name, folder, classes = _PLANETOID[name]
+    data = _read(file_name, read_verified(raw_files(name), folder, data_dir=data_dir))
     labels, test = data.y.numpy().copy(), data.test_mask.numpy()
     nodes = np.arange(len(labels))
     # test papers have the last ids; the files have no vectors for the ids left out among them
@@ -123,7 +111,7 @@ def _load_planetoid(name: str, data_dir: str | Path | None) -> Graph:
         features=sp.csr_array(data.x.numpy()),
         edges=data.edge_index.numpy().T,
         labels=labels,
-        class_names=source.class_names,
+        class_names=classes,
         train=data.train_mask.numpy(),
         validation=data.val_mask.numpy(),
         test=test,
@@ -132,7 +120,7 @@ def _load_planetoid(name: str, data_dir: str | Path | None) -> Graph:
 
 def raw_files(name: str) -> tuple[RawFile, ...]:
     """The files of a data set, with the SHA-256 that each must have."""
-    prefix = f"ind.{_PLANETOID[name].file_name}"
+    prefix = f"ind.{_PLANETOID[name][0]}"
     return tuple(
         RawFile(f"{prefix}.{part}", f"{PLANETOID_URL}/{prefix}.{part}", sha)
         for part, sha in PLANETOID_SHA256[name].items()
@@ -157,20 +145,21 @@ def _read(file_name: str, contents: dict[str, bytes]) -> Any:
 GRAPH_URL = "https://raw.githubusercontent.com/danielzuegner/gnn-meta-attack/master/data"
 SPLIT_URL = "https://raw.githubusercontent.com/ChandlerBang/Pro-GNN/master/splits"
 
-GRAPH_SHA256 = {
-    "citeseer": "36e9a5bbe84eaa0c3c6b226f8b27450bb79246a5df22c375b3bacddb856efa8e",
-    "cora": "398a5c8f949a4f2a3c8fb248f777d2756c654de714762d6a18c04eaa19a96271",
-}
-SPLIT_SHA256 = {
-    "citeseer": "12ab5787371b8826691d0c6f33ba7c250dff2754a0f571578bc83920594bb9a3",
-    "cora": "40a3e7e4025c349095d425c597a9db53b2ddd2437f0d5ccf7b46417d912f1db0",
-}
-FILE_NAMES = {"citeseer": "citeseer", "cora-nettack": "cora"}  # data set: X of X.npz
-
-# the files number the same topics in the order of the alphabet (they say so in a pickle, which is not read)
-NETTACK_CLASSES = {
-    "citeseer": tuple(sorted(_PLANETOID["citeseer-planetoid"].class_names)),
-    "cora-nettack": tuple(sorted(CORA_TOPICS)),
+# X of X.npz, the SHA-256 of graph and split, and the classes: the files number the same topics in the order of the
+# alphabet (they say so in a pickle, which is not read)
+_NETTACK = {
+    "citeseer": (
+        "citeseer",
+        "36e9a5bbe84eaa0c3c6b226f8b27450bb79246a5df22c375b3bacddb856efa8e",
+        "12ab5787371b8826691d0c6f33ba7c250dff2754a0f571578bc83920594bb9a3",
+        sorted(CITESEER_FIELDS),
+    ),
+    "cora-nettack": (
+        "cora",
+        "398a5c8f949a4f2a3c8fb248f777d2756c654de714762d6a18c04eaa19a96271",
+        "40a3e7e4025c349095d425c597a9db53b2ddd2437f0d5ccf7b46417d912f1db0",
+        sorted(CORA_TOPICS),
+    ),
 }
 
 
@@ -179,10 +168,10 @@ def _load_nettack(name: str, data_dir: str | Path | None) -> Graph:
 
     One paper of each graph is in no part of the split. Nodes are numbered as the attacked graphs number them.
     """
-    file_name = FILE_NAMES[name]
-    graph_file = RawFile(f"{file_name}.npz", f"{GRAPH_URL}/{file_name}.npz", GRAPH_SHA256[file_name])
+    file_name, graph_sha, split_sha, classes = _NETTACK[name]
+    graph_file = RawFile(f"{file_name}.npz", f"{GRAPH_URL}/{file_name}.npz", graph_sha)
     split_name = f"{file_name}_prognn_splits.json"
-    split_file = RawFile(split_name, f"{SPLIT_URL}/{split_name}", SPLIT_SHA256[file_name])
+    split_file = RawFile(split_name, f"{SPLIT_URL}/{split_name}", split_sha)
     content = read_verified([graph_file], "nettack", data_dir=data_dir)[graph_file.name]
     split = json.loads(read_verified([split_file], "splits", data_dir=data_dir)[split_name])
     features, given, labels = _read_graph(content, graph_file.name)
@@ -193,7 +182,7 @@ def _load_nettack(name: str, data_dir: str | Path | None) -> Graph:
         features=features[nodes],
         edges=np.searchsorted(nodes, given[inside]),
         labels=labels[nodes],
-        class_names=NETTACK_CLASSES[name],
+        class_names=classes,
         train=split["idx_train"],
         validation=split["idx_val"],
         test=split["idx_test"],

@@ -50,7 +50,7 @@ def read_verified(files: Sequence[RawFile], folder: str, *, data_dir: str | Path
         if path is None:
             path = cache / file.name
             if file.url is None:
-                raise InputError(_how_to_make(files, candidates[0].parent))
+                raise InputError(_how_to_get(files, candidates[0].parent, None))
             try:
                 _download(file, path)
             except (OSError, MissingPackage) as error:  # no network, no such page, disk full, read-only cache
@@ -123,18 +123,15 @@ def _reason(error: Exception) -> str:
     return text.split("): ", 1)[-1] if inner else text
 
 
-def _how_to_get(files: Sequence[RawFile], folder: Path, error: Exception) -> str:
-    base = (files[0].url or "").rsplit("/", 1)[0]
+def _how_to_get(files: Sequence[RawFile], folder: Path, error: Exception | None) -> str:
+    """What people do about files that are not there, and were not downloaded because of an ``error``, or never are."""
     names = ", ".join(file.name for file in files)
-    return (
-        f"data files are missing and could not be downloaded ({_reason(error)}). Download {names} from {base} and put "
-        f"{'it' if len(files) == 1 else 'them'} into {folder}; {_OTHER_FOLDER}"
-    )
-
-
-def _how_to_make(files: Sequence[RawFile], folder: Path) -> str:
-    names = ", ".join(file.name for file in files)
-    return f"data files are missing: {folder} must hold {names}. To get them, {files[0].origin}; {_OTHER_FOLDER}"
-
-
-_OTHER_FOLDER = f"another data folder is named by data_dir or by the environment variable {DATA_VARIABLE}"
+    if error is None:
+        what = f"are missing: {folder} must hold {names}. To get them, {files[0].origin}"
+    else:
+        them, base = "it" if len(files) == 1 else "them", (files[0].url or "").rsplit("/", 1)[0]
+        what = (
+            f"are missing and could not be downloaded ({_reason(error)}). Download {names} from {base} and put {them} "
+        )
+        what += f"into {folder}"
+    return f"data files {what}; another data folder is named by data_dir or by the environment variable {DATA_VARIABLE}"

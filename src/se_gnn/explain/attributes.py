@@ -211,15 +211,15 @@ class Mentioned:
 
     def nodes(self, ids: Iterable[int], in_full: Iterable[int]) -> dict[int, NodeInfo]:
         """Some nodes; those ``in_full`` with the values of their table."""
-        full = list(in_full)
-        wanted = dict.fromkeys([*full, *ids])
+        full = dict.fromkeys(in_full)
+        wanted = dict.fromkeys([*ids, *full])
         new = [node for node in wanted if node not in self._nodes]
         if new:
             self._describe(np.array(new, dtype=np.int64))
         new = [node for node in full if node not in self._in_full]
         for node, (values, image) in zip(new, _node_rows(self.graph, new)):
             self._in_full[node] = dataclasses.replace(self._nodes[node], values=values, image=image)
-        return {node: self._nodes[node] for node in wanted} | {node: self._in_full[node] for node in full}
+        return {node: (self._in_full if node in full else self._nodes)[node] for node in wanted}
 
     def edges(self, ids: IntArray) -> dict[int, EdgeInfo]:
         """Some edges."""

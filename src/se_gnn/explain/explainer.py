@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
 
 import numpy as np
 import torch
@@ -34,7 +34,7 @@ from se_gnn.explain.explanation import (
     NumberAnswer,
     RankRows,
 )
-from se_gnn.graph import Graph, LocalGraphs
+from se_gnn.graph import UNKNOWN, Graph, LocalGraphs
 from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.graph.local import ROLE_WORDS, edge_roles
 from se_gnn.model import Model, Prediction
@@ -54,8 +54,7 @@ from se_gnn.settings import Resolved
 from se_gnn.similarity import Items, Matches, Similarities, Similarity, who_votes
 
 ROWS_AT_A_TIME = 256  # of a batch, whose removals are searched together
-Figures = tuple[int, float, float, float, float, Sequence[float]]  # case, weight, similarities, without
-
+Figures = tuple[int, float, float, float, float]  # case, weight, similarities
 ALL_RANKS = 1 << 20  # pairs of queries and cases up to which all cases are ranked
 
 
@@ -254,37 +253,49 @@ class Explanations(Sequence[Explanation]):
 
     def _cut(self, i: int) -> Explanation:
         block, at = self._block_of(i)
-        node, edge_ids = int(self.ranking.queries[i]), block.edge_ids[at]
+        node, edge_ids = int(self.ranking.queries[i]), self.local.row(i).astype(np.int64)
         matches, usual = self._matches(i, edge_ids)
+        count = int(self.prediction.voting[i].sum())
+        positions = self.ranking.positions[i, :count].tolist()
         votes = []
-        for rank, figures in enumerate(block.votes[at]):
-            full: dict[str, Any] = {}
+        for rank, (figures, without) in enumerate(zip(_figures(self.ranking, i, range(count)), block.without[at])):
+            full: dict[str, Any] = {"without": tuple(one for one in without if one == one)}
             if rank < self.in_full:
                 back = None if matches[rank] is None else block.back(at, rank)
                 effects = shared_attributes(self.trained, node, figures[0]) if self.attributes else None
-                full = {"explained": True, "matches": matches[rank], "matches_back": back, "attributes": effects}
+                full |= {"matches": matches[rank], "matches_back": back, "attributes": effects}
             if self.graph.predicts_numbers:
+                answers = self.ranking.number_answers.values
                 full |= {
-                    "number": block.nodes[figures[0]].number,
+                    "number": float(answers[positions[rank]]),
                     "contribution": float(self.numbers.contributions[i, rank]),
                 }
-            votes.append(self._vote(block, figures, **full))
+            votes.append(self._vote(figures, positions[rank], explained=rank < self.in_full, **full))
+        contrast = self._contrast(block, at, edge_ids, usual)
+        ranks = block.ranks(at)
+        shown = [*votes[: self.in_full], *(() if contrast is None else (contrast.chosen, contrast.other))]
+        mentioned = [edge_ids, *(one.edge_ids for one in shown if one.edge_ids is not None)]
+        edges = self.mentioned.edges(np.unique(np.concatenate(mentioned)))
+        ends = [end for edge in edges.values() for end in (edge.start, edge.end)]
+        described = [node, *(one.node for one in shown)]
+        listed = {*described, *ends, *ranks.nodes.tolist(), *(one.node for one in votes)}
+        nodes = self.mentioned.nodes(sorted(listed), described)
         span = slice(self.local.ptr[i], self.local.ptr[i + 1])
         values = self.graph.edge_values
         return Explanation(
-            query=block.nodes[node],
+            query=nodes[node],
             answer=self._number(i) if self.graph.predicts_numbers else self._classes(i),
             votes=tuple(votes),
             reserve=self.settings.vote.reserve,
-            ranks=block.ranks[at],
+            ranks=ranks,
             removal=None if block.removals is None else _change(block.removals[at]),
             relabeling=None if block.relabelings is None else _change(block.relabelings[at]),
-            contrast=self._contrast(block, at, usual),
+            contrast=contrast,
             edge_ids=edge_ids,
             importance=self.importance[span],
             roles=() if self.roles is None else tuple(ROLE_WORDS[one] if one else None for one in self.roles[span]),
-            nodes=block.nodes,
-            edges=block.edges,
+            nodes=nodes,
+            edges=edges,
             edge_types=() if values is None else values.type_names,
             settings=self._compared_by,
         )
@@ -312,37 +323,38 @@ class Explanations(Sequence[Explanation]):
             **interval,
         )
 
-    def _vote(self, block: _Block, figures: Figures, *, explained: bool = False, **full: Any) -> CaseVote:
-        case, weight, overall, similarity, structure, without = figures
+    def _vote(self, figures: Figures, position: int, *, explained: bool, **full: Any) -> CaseVote:
+        case, weight, overall, similarity, structure = figures
         compared = structure > -np.inf  # else one of the two has no edges
         share = self.settings.similarity.node_weight if compared else 1.0
+        cases = self.trained.cases
         return CaseVote(
             node=case,
-            label=block.nodes[case].label,
+            label=UNKNOWN if self.graph.predicts_numbers else int(self.graph.labels[case]),
             weight=weight,
             similarity=overall,
             node_similarity=similarity,
             structure_similarity=structure if compared else None,
             node_term=share * similarity,
             structure_term=(1 - share) * structure if compared else 0.0,
-            without=tuple(one for one in without if one == one),
             explained=explained,
-            edge_ids=block.edges_of_case[case] if explained else None,
+            edge_ids=cases.items.local.row(position).astype(np.int64) if explained else None,
             **full,
         )
 
-    def _contrast(self, block: _Block, at: int, usual: FloatArray) -> Contrast | None:
-        sides = block.sides[at]
-        if sides is None:
+    def _contrast(self, block: _Block, at: int, edge_ids: IntArray, usual: FloatArray) -> Contrast | None:
+        """The nearest case for and against the prediction; None: all cases that can vote have the same class."""
+        if (sides := block.sides[at]) is None:
             return None
+        ranking, row, ranks = sides
         similarity, matched = block.side_matches.of(at)  # [M, 2]
         votes = []
-        for side, figures in enumerate(sides.figures):
+        for side, figures in enumerate(_figures(ranking, row, ranks)):
             values, ids = similarity[:, side], matched[:, side]
-            good = (values >= usual) & (ids >= 0)
-            found = EdgeMatches(block.edge_ids[at], ids, values, good) if figures[4] > -np.inf else None
-            votes.append(self._vote(block, figures, explained=True, matches=found))
-        return Contrast(votes[0], votes[1], sides.needed)
+            found = EdgeMatches(edge_ids, ids, values, (values >= usual) & (ids >= 0)) if figures[4] > -np.inf else None
+            position = int(ranking.positions[row, ranks[side]])
+            votes.append(self._vote(figures, position, explained=True, without=(), matches=found))
+        return Contrast(votes[0], votes[1], _needed_similarity(ranking, row, ranks[1]))
 
     def _matches(self, i: int, edge_ids: IntArray) -> tuple[list[EdgeMatches | None], FloatArray]:
         """Of each case that votes (None: one of the two has no edges), and how close each edge is matched on average.
@@ -394,37 +406,31 @@ class ExplanationsInViews(Explanations):
         return pandas.concat([one.to_pandas() for one in self], ignore_index=True)
 
 
-class _Sides(NamedTuple):
-    """The nearest case of the predicted class and that of any other: positions, figures, and what it would take."""
-
-    positions: tuple[int, int]
-    figures: tuple[Figures, Figures]
-    needed: float
+def _figures(ranking: Ranking, row: int, ranks: Sequence[int]) -> list[Figures]:
+    """Of the cases of some ranks: id, weight, overall similarity, its node part and its structure part."""
+    at, nearest, weights = list(ranks), ranking.nearest, ranking.weights[row].tolist()
+    parts = (one[row, at].tolist() for one in (nearest.overall, nearest.node, nearest.structure))
+    held = [weights[rank] if rank < len(weights) else 0.0 for rank in at]
+    return list(zip(ranking.nodes[row, at].tolist(), held, *parts))
 
 
 class _Block:
-    """Some queries of a batch: their votes, what would change their predictions, and what they mention."""
+    """Some queries of a batch: what would change their predictions, and the cases for and against them."""
 
     def __init__(self, batch: Explanations, low: int, high: int) -> None:
         self.batch, self.low = batch, low
         self._ranking = batch.ranking.rows(slice(low, high))
-        self._search()
-        voted = batch.prediction.rows(slice(low, high))
-        columns = (voted.cases, voted.weights, voted.overall, voted.node, voted.structure)
-        lists = zip(*(column.tolist() for column in columns), without_each(self._ranking).tolist())
-        able = voted.voting.sum(axis=1).tolist()
-        self.votes = [list(zip(*(column[:count] for column in row))) for row, count in zip(lists, able)]
-        self.edge_ids = [batch.local.row(i).astype(np.int64) for i in range(low, high)]
-        self.sides = [self._nearest_of_each_side(at) for at in range(high - low)]
-        self._mention()
+        self.without = without_each(self._ranking).tolist()
+        self._complete: dict[int, tuple[Ranking, int]] = {}  # rows that their first ranks do not decide
+        self.removals: SmallestSets | None = None
+        self.relabelings: SmallestSets | None = None
+        self.sides: list[tuple[Ranking, int, list[int]] | None] = [None] * len(self._ranking)
+        if not batch.graph.predicts_numbers:  # every case changes a number: there is no smallest set
+            self._search()
+            self.sides = [self._nearest_of_each_side(at) for at in range(len(self._ranking))]
 
     def _search(self) -> None:
         """The smallest changes of each prediction; a row that its first ranks do not decide is ranked completely."""
-        self._complete: dict[int, tuple[Ranking, int]] = {}
-        self.removals: SmallestSets | None = None
-        self.relabelings: SmallestSets | None = None
-        if self.batch.graph.predicts_numbers:  # every case changes a number: there is no smallest set
-            return
         removals = smallest_removals(self._ranking)
         self.relabelings = smallest_relabelings(self._ranking)
 
@@ -436,54 +442,29 @@ class _Block:
 
         self.removals = decided_removals([removals], complete)
 
-    def _nearest_of_each_side(self, at: int) -> _Sides | None:
-        """For and against the prediction; None: all cases that can vote have the same class."""
-        if self.batch.graph.predicts_numbers:
-            return None
+    def _nearest_of_each_side(self, at: int) -> tuple[Ranking, int, list[int]] | None:
+        """The ranks of the nearest cases for and against the prediction, in the ranking and the row that has them."""
         ranking, row = self._complete.get(at, (self._ranking, at))
-        predicted, able = int(self._ranking.predicted[at]), ranking.voting[row]
-        own = ranking.classes[row] == predicted
+        able, own = ranking.voting[row], ranking.classes[row] == int(self._ranking.predicted[at])
         if not bool((able & own).any()) or not bool((able & ~own).any()):
             return None
-        ranks = [int((able & side).int().argmax()) for side in (own, ~own)]
-        figures = [self._figures(ranking, row, rank) for rank in ranks]
-        positions = [int(ranking.positions[row, rank]) for rank in ranks]
-        needed = _needed_similarity(ranking, row, ranks[1])
-        return _Sides((positions[0], positions[1]), (figures[0], figures[1]), needed)
-
-    def _figures(self, ranking: Ranking, row: int, rank: int) -> Figures:
-        weight = float(ranking.weights[row, rank]) if rank < ranking.num_nearest else 0.0
-        found = ranking.nearest
-        overall, node, structure = (float(one[row, rank]) for one in (found.overall, found.node, found.structure))
-        return int(ranking.nodes[row, rank]), weight, overall, node, structure, ()
+        return ranking, row, [int((able & side).int().argmax()) for side in (own, ~own)]
 
     @cached_property
     def side_matches(self) -> Matches:
         """Edges of each query matched in the local graphs of the two cases, [T, 2]."""
-        batch = self.batch
-        rows = self.low + np.arange(len(self._ranking))
-        asked = dataclasses.replace(batch.queries, local=batch.queries.local.select(rows))
-        positions = np.array([(-1, -1) if one is None else one.positions for one in self.sides], dtype=np.int64)
-        return batch.trained.similarity.match(asked, batch.trained.cases.items, positions)
-
-    def _mention(self) -> None:
-        """Describe all nodes and edges that explanations of these queries mention, each once."""
-        batch, local = self.batch, self.batch.trained.cases.items.local
-        self.ranks = [self._ranks(at) for at in range(len(self._ranking))]
-        beside = [one.positions for one in self.sides if one is not None]
-        positions = np.union1d(self._ranking.positions[:, : batch.in_full].numpy(), np.array(beside, dtype=np.int64))
-        self.edges_of_case = {
-            int(local.nodes[position]): local.row(position).astype(np.int64) for position in positions.tolist()
-        }
-        edge_ids = np.unique(np.concatenate([*self.edge_ids, *self.edges_of_case.values()]))
-        self.edges = batch.mentioned.edges(edge_ids)
-        ends = [end for edge in self.edges.values() for end in (edge.start, edge.end)]
-        full = [*self._ranking.queries.tolist(), *self.edges_of_case]
-        self.nodes = batch.mentioned.nodes(
-            [*ends, *np.unique(np.concatenate([one.nodes for one in self.ranks])).tolist()], dict.fromkeys(full)
+        positions = np.array(
+            [(-1, -1) if one is None else one[0].positions[one[1], one[2]].tolist() for one in self.sides],
+            dtype=np.int64,
         )
+        return self.batch.trained.similarity.match(self._queries, self.batch.trained.cases.items, positions)
 
-    def _ranks(self, at: int) -> RankRows:
+    @property
+    def _queries(self) -> Items:
+        local = self.batch.queries.local
+        return dataclasses.replace(self.batch.queries, local=local.select(self.low + np.arange(len(self._ranking))))
+
+    def ranks(self, at: int) -> RankRows:
         """The first ranks of a query: enough to recount the stated removals."""
         ranking, row = self._complete.get(at, (self._ranking, at))
         removed = 1 if self.removals is None else max(1, self.removals.sizes[at])
@@ -511,12 +492,11 @@ class _Block:
         batch, count = self.batch, len(self._ranking)
         if batch.settings.similarity.directions != "both":
             return None
-        queries, cases = batch.queries, batch.trained.cases.items
-        asked = dataclasses.replace(queries, local=queries.local.select(self.low + np.arange(count)))
+        cases = batch.trained.cases.items
         positions = self._ranking.positions[:, : self._ranking.num_nearest].numpy()  # [T, K]
         voters = dataclasses.replace(cases, local=cases.local.select(positions.ravel()))
         whose = np.repeat(np.arange(count), positions.shape[1])[:, None]
-        matches = batch.trained.similarity.match(voters, asked, whose)
+        matches = batch.trained.similarity.match(voters, self._queries, whose)
         usual = np.zeros(count, np.float32)
         for at in range(count):
             voting = np.flatnonzero(self._ranking.voting[at, : positions.shape[1]].numpy())

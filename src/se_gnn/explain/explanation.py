@@ -322,7 +322,7 @@ class Explanation:
         edge_ids: the edges of the local graph of the query, ascending, :math:`(M,)`.
         importance: mean similarity of each edge with its matches, Eq. (10), :math:`(M,)`; NaN if no case has edges.
         roles: where each of these edges leads, seen from the query, in words; None: it has no direction.
-        nodes: all nodes that are mentioned, by id; explanations of a batch share one table.
+        nodes: all nodes that are mentioned, by id.
         edges: all edges that are mentioned, by id.
         edge_types: the types that edges have, in the order of the graph.
         settings: what the nodes were compared by.
@@ -439,46 +439,24 @@ class Explanation:
         """What is predicted: the name of a class, or a number with its unit."""
         return self.answer.text(self.answer.value) if isinstance(self.answer, NumberAnswer) else self.predicted_name
 
-    def touches_query(self, edge: int) -> bool:
-        """Whether an edge ends at the node in question: in the local graph of a case it is no evidence about it."""
-        return self.node in self.edges[edge].ends
-
     def matched_edges(self, vote: CaseVote) -> list[MatchedEdge]:
         """The edges of the node, each with its match in a case; none if the two were not compared by their edges."""
         found = vote.matches
         if found is None:
             return []
-        rows = zip(found.edge_ids.tolist(), found.matched_ids.tolist(), found.similarity.tolist(), found.above_average)
-        return [
-            MatchedEdge(
-                self.edges[edge],
-                self.edges.get(matched),
-                similarity,
-                bool(good),
-                own=matched >= 0 and self.touches_query(matched),
-            )
-            for edge, matched, similarity, good in rows
-        ]
+        rows = []
+        for edge, matched, similarity, good in zip(
+            found.edge_ids.tolist(), found.matched_ids.tolist(), found.similarity.tolist(), found.above_average.tolist()
+        ):
+            match = self.edges.get(matched)
+            own = match is not None and self.node in (match.start, match.end)
+            rows.append(MatchedEdge(self.edges[edge], match, similarity, good, own))
+        return rows
 
     def ends(self, edge_ids: IntArray) -> IntArray:
         """Node ids of the ends of some edges, [S, 2]."""
         pairs = [self.edges[edge].ends for edge in edge_ids.tolist()]
         return np.array(pairs, dtype=np.int64).reshape(-1, 2)
-
-    def with_own_tables(self) -> Explanation:
-        """The same with tables of what it mentions and nothing else: explanations of a batch share theirs."""
-        beside = () if self.contrast is None else (self.contrast.chosen, self.contrast.other)
-        shown = [one for one in (*self.full, *beside) if one.edge_ids is not None]
-        edge_ids = np.unique(np.concatenate([self.edge_ids, *(one.edge_ids for one in shown)]))
-        edges = {edge: self.edges[edge] for edge in edge_ids.tolist()}
-        listed = [one.node for one in self.votes] + self.ranks.nodes.tolist()
-        listed += [end for edge in edges.values() for end in (edge.start, edge.end)]
-        full = {self.node, *(one.node for one in shown)}
-        nodes = {
-            node: self.nodes[node] if node in full else replace(self.nodes[node], values={}, image=None)
-            for node in sorted({*full, *listed})
-        }
-        return replace(self, nodes=nodes, edges=edges)
 
     def crucial_subgraph(self, *, size: int | None = None, threshold: float | None = None) -> CrucialSubgraph:
         """The ``size`` most important edges, Eq. (10), or those at or above a ``threshold``; equals by edge order.
@@ -515,7 +493,7 @@ class Explanation:
 
     def to_text(self, k: int = 5) -> str:
         """What `se-gnn explain` prints: the sentence, then tables of the ``k`` nearest cases, rows and edges."""
-        from se_gnn.explain.terminal import to_text
+        from se_gnn.explain.sections import to_text
 
         return to_text(self, k)
 
@@ -566,7 +544,7 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from se_gnn.explain.notebook import to_html
+        from se_gnn.explain.sections import to_html
 
         return to_html(self)
 

@@ -37,8 +37,7 @@ def schema() -> dict[str, Any]:
 
 def to_dict(explanation: Explanation) -> dict[str, Any]:
     """All of an explanation as values that JSON knows, and the sentence beside it."""
-    alone = explanation.with_own_tables()
-    return {"format": FORMAT, "version": VERSION, "sentence": explanation.sentence(), **to_plain(alone)}
+    return {"format": FORMAT, "version": VERSION, "sentence": explanation.sentence(), **to_plain(explanation)}
 
 
 def from_json(text: str | bytes) -> Explanation:

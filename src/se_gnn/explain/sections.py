@@ -1,14 +1,17 @@
-"""What stands below the sentences of an explanation, for terminals and notebooks alike: titles, tables and notes.
+"""An explanation for a terminal and for a notebook: its sentences, then the same titles, tables and notes in both.
 
-A cell is a text, a share or an edge; how it looks is for the terminal or the notebook to say.
+A cell is a text, a share or an edge. A terminal cuts it to the width that there is; a notebook shows HTML that needs
+nothing from outside, in the colors of the page around it.
 """
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from se_gnn.display.terminal import count, percent
+from se_gnn.display.terminal import SHORTEST, count, paragraph, percent, room, table
+from se_gnn.display.text import cut, printable_name, shorten_pair, width
 from se_gnn.explain.explanation import (
     CRUCIAL_EDGES,
     CaseVote,
@@ -18,8 +21,17 @@ from se_gnn.explain.explanation import (
     Explanation,
     NumberAnswer,
 )
-from se_gnn.explain.text import contrast_edges, contrast_values, contrast_words, difference, rows_beside
-from se_gnn.number_format import number, number_text
+from se_gnn.explain.text import (
+    contrast_edges,
+    contrast_values,
+    contrast_words,
+    difference,
+    edge_facts,
+    edge_in_words,
+    joint,
+    rows_beside,
+)
+from se_gnn.number_format import number, number_text, tenths
 
 MATCHED_EDGES = 8
 SHARED_ATTRIBUTES = 5
@@ -109,11 +121,11 @@ def _votes(explanation: Explanation, k: int, more: str, *, wide: bool) -> Sectio
         ]
         for one in explanation.votes[:k]
     ]
-    table = Table(
+    shown = Table(
         ["case", *(["caption"] if captions else []), *header], rows, len(header) - isinstance(answer, ClassAnswer)
     )
     voting = count(len(explanation.votes), "case that votes", "cases that vote")
-    return Section(f"The {len(rows)} nearest of {voting}", [table], note if answer.abstained is None else "")
+    return Section(f"The {len(rows)} nearest of {voting}", [shown], note if answer.abstained is None else "")
 
 
 def _figures(explanation: Explanation, vote: CaseVote) -> list[Cell]:
@@ -225,3 +237,101 @@ def _crucial(explanation: Explanation) -> Iterator[Section]:
 def _names(explanation: Explanation) -> tuple[str, str]:
     """The node, and the nearest case."""
     return explanation.caption(explanation.node), explanation.caption(explanation.votes[0].node)
+
+
+def to_text(explanation: Explanation, k: int) -> str:
+    """The sentences, then a paragraph and tables for each section."""
+    found = sections(explanation, k, more="; show more with --k")
+    parts = [_text_section(one, explanation) for one in found]
+    return "\n\n".join([paragraph(explanation.sentence()), *parts])
+
+
+def _text_section(section: Section, explanation: Explanation) -> str:
+    tables = [_text_table(one, explanation) for one in section.tables]
+    indent = 2 if section.tables and not section.tables[0].header else 0
+    return "\n".join(
+        filter(None, [paragraph(f"{section.title} {section.text}"), *tables, paragraph(section.note, indent=indent)])
+    )
+
+
+def _text_table(given: Table, explanation: Explanation) -> str:
+    if not given.header:
+        texts = [[_text_cell(cell, explanation, 0) for cell in row] for row in given.rows]
+        return "\n".join(f"  {share:>6}  {printable_name(name)}" for share, name in texts)
+    wide = len(given.header) - given.numbers
+    taken = sum(map(len, given.header[wide:])) + 2 * (len(given.header) - 1)  # columns are two spaces apart
+    rows = [[_text_cell(cell, explanation, (room() - taken) // wide) for cell in row] for row in given.rows]
+    return table(given.header, rows, names=range(wide))
+
+
+def _text_cell(cell: Cell, explanation: Explanation, space: int) -> str:
+    if isinstance(cell, EdgeInfo):
+        return _text_edge(cell, explanation, space)
+    return percent(cell.value) if isinstance(cell, Share) else cell
+
+
+def _text_edge(edge: EdgeInfo, explanation: Explanation, space: int) -> str:
+    """An edge in so many columns: what it carries is cut first, then both names, each in its middle."""
+    between = width(printable_name(f" {joint(edge)} "))
+    start, end = (printable_name(explanation.caption(node)) for node in (edge.start, edge.end))
+    shortened = shorten_pair(start, end, max(2 * SHORTEST, space - between - len("…")))
+    return cut(printable_name(edge_in_words(edge, *shortened)), space)
+
+
+MOST_CASES = 10
+
+# no colors of its own but a bar: black on white and white on black alike
+_BOX = "font-family:system-ui,sans-serif;line-height:1.4;max-width:46em"
+_TABLE = "border-collapse:collapse;color:inherit;font-size:inherit"
+_CAPTION = "text-align:left;font-weight:bold;color:inherit;padding:.6em 0 .1em"
+_CELL = "padding:.1em .8em .1em 0;text-align:left;background:transparent"
+_NUMBER = "padding:.1em .8em .1em 0;text-align:right;background:transparent;font-variant-numeric:tabular-nums"
+_BAR = "display:inline-block;height:.7em;background:currentColor;vertical-align:baseline"
+
+
+def to_html(explanation: Explanation) -> str:
+    """The sentences, then the tables of each section, with a bar for each share of the vote."""
+    parts = [_html_section(one, explanation) for one in sections(explanation, MOST_CASES, wide=True)]
+    return f'<div style="{_BOX}"><p>{_escaped(explanation.sentence())}</p>{"".join(parts)}</div>'
+
+
+def _html_section(section: Section, explanation: Explanation) -> str:
+    captioned = bool(section.tables) and not section.text
+    title = "" if captioned else f"<p>{_escaped(f'{section.title} {section.text}')}</p>"
+    tables = [_html_table(one, section.title if captioned else "", explanation) for one in section.tables]
+    return "".join([title, *tables, f"<p>{_escaped(section.note)}</p>" if section.note else ""])
+
+
+def _html_table(table: Table, title: str, explanation: Explanation) -> str:
+    most = max((cell.value for row in table.rows for cell in row if isinstance(cell, Share)), default=1.0)
+    caption = f'<caption style="{_CAPTION}">{_escaped(title)}</caption>' if title else ""
+    styles = [_CELL] * (len(table.header or table.rows[0]) - table.numbers) + [_NUMBER] * table.numbers
+    names = zip(styles, table.header)
+    head = "".join(
+        f'<th scope="col" style="{style}">{_html_cell(name, most, explanation)}</th>' for style, name in names
+    )
+    body = ""
+    for row in table.rows:
+        styled = zip([_CELL if isinstance(cell, Share) else style for cell, style in zip(row, styles)], row)
+        cells = (f'<td style="{style}">{_html_cell(cell, most, explanation)}</td>' for style, cell in styled)
+        body += f"<tr>{''.join(cells)}</tr>"
+    return f'<table style="{_TABLE}">{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def _html_cell(cell: Cell, most: float, explanation: Explanation) -> str:
+    """A cell as HTML; a bar is as long as its share of the largest, and faint if it belongs to another class."""
+    if isinstance(cell, Share):
+        bar = f"{_BAR};width:{8 * cell.value / most:.2f}em;opacity:{0.75 if cell.agrees else 0.3}"
+        return f'<span style="{bar}"></span> {_escaped(tenths(cell.value))}'
+    if isinstance(cell, EdgeInfo):
+        start, end = (_html_name(explanation.caption(node)) for node in (cell.start, cell.end))
+        return f"{start} {_escaped(joint(cell))} {end}{_escaped(edge_facts(cell))}"
+    return _html_name(cell)
+
+
+def _html_name(name: str) -> str:
+    return f"<bdi>{_escaped(name)}</bdi>"  # a name that runs right to left does not turn what follows
+
+
+def _escaped(text: str) -> str:
+    return html.escape(text.encode("utf-8", "replace").decode("utf-8"))

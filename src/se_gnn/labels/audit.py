@@ -107,7 +107,6 @@ class Audit:
     effects: LeaveOneOut
     values: ShapleyValues
     suspicion: Suspicion
-    num_orders: int
 
     def __len__(self) -> int:
         return len(self.graph.train)
@@ -122,8 +121,7 @@ class Audit:
 
     def found(self, finding: Finding) -> IntArray:
         """Ids of the labeled nodes with a finding, most suspicious first."""
-        mask = self._masks[finding]
-        return np.array([self.graph.train[i] for i in self.order if mask[i]], dtype=np.int64)
+        return self.graph.train[self.order[self._masks[finding][self.order]]]
 
     @cached_property
     def _masks(self) -> dict[Finding, BoolArray]:
@@ -173,11 +171,8 @@ class Audit:
 def audit(trained: Model, nodes: IntArray | None = None, *, num_orders: int = ORDERS, seed: int = 0) -> Audit:
     """Judge every labeled node of a model.
 
-    Args:
-        trained: the model.
-        nodes: whose predictions are looked at, beside those of the validation nodes; None: all.
-        num_orders: random orders for the Shapley value of the weighted vote; more of them lower its standard error.
-        seed: random seed for these orders.
+    ``nodes`` (None: all) are those whose predictions are looked at, beside the validation nodes. ``num_orders`` random
+    orders, drawn by ``seed``, give the Shapley value of the weighted vote: more of them lower its standard error.
     """
     check_count("num_orders", num_orders)
     orders, groups = np.random.default_rng(seed).spawn(2)
@@ -191,7 +186,6 @@ def audit(trained: Model, nodes: IntArray | None = None, *, num_orders: int = OR
         effects=effects,
         values=shapley_values(judged, trained.cases, graph.labels, num_orders=num_orders, generator=orders),
         suspicion=suspicion(graph, both, generator=groups),
-        num_orders=num_orders,
     )
 
 
@@ -223,10 +217,9 @@ def leave_one_out(trained: Model, nodes: IntArray | None = None) -> LeaveOneOut:
     weight, right, loss = np.zeros(num_labeled), np.zeros(num_labeled), np.zeros(num_labeled)
     right_now = loss_now = 0.0
     for block in trained.rank(queries, depth=depth):
-        if graph.target.node_type is not None:
-            block = block.rows(np.flatnonzero(np.isin(block.queries, graph.candidates)))
-        for low in range(0, len(block), BLOCK):
-            ranking = block.rows(slice(low, low + BLOCK)).cpu()
+        asked = np.flatnonzero(np.isin(block.queries, graph.candidates))
+        for low in range(0, len(asked), BLOCK):
+            ranking = block.rows(asked[low : low + BLOCK]).cpu()
             now, each = ranking.probabilities.numpy(), without_each(ranking).numpy()  # [T, C], [T, K, C]
             weights = ranking.weights.numpy().astype(np.float64)  # [T, K]
             positions = ranking.positions[:, : weights.shape[1]].numpy()

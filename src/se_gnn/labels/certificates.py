@@ -62,12 +62,7 @@ class Certificates:
 
 
 def certify(trained: Model, nodes: IntArray | None = None) -> Certificates:
-    """Smallest sets that change the prediction of some nodes, or of all.
-
-    Args:
-        trained: the model; its labeled nodes are the ones that are removed and relabeled.
-        nodes: ids; None: all nodes of the type that is predicted.
-    """
+    """Smallest sets that change the prediction of some nodes, or of all that are predicted."""
     if trained.graph.predicts_numbers:
         raise InputError(ONLY_CLASSES)
     queries = trained.graph.candidates if nodes is None else np.asarray(nodes, dtype=np.int64)

@@ -22,7 +22,7 @@ from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.graph.arrays import IntArray
 from se_gnn.graph.split import Part, Split
 from se_gnn.model import Model, Prediction
-from se_gnn.model.numbers import NumberPrediction, predict_numbers, r_squared
+from se_gnn.model.numbers import NumberPrediction, predict, r_squared
 from se_gnn.model.prediction import accuracy, log_loss
 
 LABELED: Part = "train"
@@ -183,8 +183,7 @@ class Preview:
 def preview(trained: Model, changes: Sequence[Change]) -> Preview:
     """Apply changes to a copy and predict every node anew; the model itself stays as it is.
 
-    Raises:
-        InputError: there is nothing to change, a class would lose its last labeled node, or fewer than K would be left.
+    Refused if nothing would change, if a class would lose its last labeled node, or if fewer than K would be left.
     """
     if not changes:
         raise InputError("nothing to change: the labels are already like this")
@@ -192,7 +191,7 @@ def preview(trained: Model, changes: Sequence[Change]) -> Preview:
     graph = apply(trained.graph, changes)
     check_enough(trained.graph, graph, trained.settings.vote.num_nearest)
     edited = trained.with_labels(graph.target, graph.split)
-    before, after = answers(trained), answers(edited)
+    before, after = predict(trained), predict(edited)
     return Preview(
         changes=tuple(changes),
         edited=edited,
@@ -204,11 +203,6 @@ def preview(trained: Model, changes: Sequence[Change]) -> Preview:
         validation_before=_figures(trained, before),
         validation_after=_figures(edited, after),
     )
-
-
-def answers(model: Model, nodes: IntArray | None = None) -> Prediction | NumberPrediction:
-    """What a model predicts for some nodes, or for all: classes, or numbers."""
-    return predict_numbers(model, nodes) if model.graph.predicts_numbers else model.predict(nodes)
 
 
 def shown_answers(graph: Graph, found: Prediction | NumberPrediction) -> npt.NDArray[np.object_]:

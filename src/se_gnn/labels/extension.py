@@ -18,9 +18,9 @@ from se_gnn.graph import EdgeValues, Graph
 from se_gnn.graph.arrays import Int32Array, IntArray, as_features
 from se_gnn.graph.edges import as_pairs
 from se_gnn.graph.extend import NewNodes
-from se_gnn.labels.edits import answers, shown_answers
+from se_gnn.labels.edits import shown_answers
 from se_gnn.model import Model, Prediction
-from se_gnn.model.numbers import NumberPrediction
+from se_gnn.model.numbers import NumberPrediction, predict
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def extend(trained: Model, new: NewNodes) -> Extension:
     later = trained.with_new_nodes(new)
     known = np.setdiff1d(graph.candidates, graph.train)
     ids = later.graph.candidates[later.graph.candidates >= graph.num_nodes]
-    before, after = answers(trained, known), answers(later, known)
+    before, after = predict(trained, known), predict(later, known)
     was, becomes = shown_answers(graph, before), shown_answers(graph, after)
     changed = tuple(
         ChangedAnswer(
@@ -131,7 +131,7 @@ def extend(trained: Model, new: NewNodes) -> Extension:
         )
         for i in np.flatnonzero(was != becomes).tolist()
     )
-    return Extension(later, ids, answers(later, ids), changed, new.notes)
+    return Extension(later, ids, predict(later, ids), changed, new.notes)
 
 
 def _probability(found: Prediction | NumberPrediction, i: int) -> float | None:
@@ -145,13 +145,11 @@ def _free_names(graph: Graph, count: int) -> tuple[str, ...]:
 
 
 def _pairs(graph: Graph, edges: Any, names: Sequence[str]) -> IntArray:
-    if edges is None:
-        return as_pairs([])
-    array = np.asarray(edges)
+    array = np.asarray([] if edges is None else edges)
     if array.size and array.dtype.kind in "UO":
         if array.ndim != 2 or array.shape[1] != 2:
             raise InputError(f"edges must be pairs of nodes, shape (E, 2), got shape {array.shape}")
         places = {name: graph.num_nodes + i for i, name in enumerate(names)}
         ends = [places[end] if end in places else graph.node_id(end) for end in array.ravel().tolist()]
         return np.array(ends, dtype=np.int64).reshape(-1, 2)
-    return as_pairs(edges)
+    return as_pairs(array)

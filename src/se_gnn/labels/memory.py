@@ -45,11 +45,7 @@ class Entry:
 
 
 def read_history(trained: Model) -> tuple[Entry, ...]:
-    """The entries of a model, checked: they are of this model, and lead to the states its graph has.
-
-    Raises:
-        InputError: an entry cannot be read, or belongs to another model.
-    """
+    """The entries of a model, checked: they are of this model, and lead to the states its graph has."""
     entries = tuple(_entry(given, number) for number, given in enumerate(trained.history, 1))
     if not entries:
         return ()
@@ -184,13 +180,9 @@ class Memory:
 def edit_folder(
     folder: Path, edit: Callable[[Memory], Preview], *, dry_run: bool = False, out: Path | None = None
 ) -> Preview:
-    """Edit the model in a folder; nobody else can edit it between the reading and the writing.
+    """Edit the model in a folder, or write the edited one to the new folder ``out``.
 
-    Args:
-        folder: the model.
-        edit: what to do with its memory.
-        dry_run: write nothing.
-        out: a new folder for the edited model; None: the same folder.
+    Nobody else can edit it between the reading and the writing. With ``dry_run`` nothing is written.
     """
     if out is not None and out.exists():
         raise InputError(f"--out {out} already exists; name a new folder")

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -77,11 +78,8 @@ def novelty(
 ) -> Novelty:
     """Score some nodes; the model abstains for a share of ``false_alarms`` of nodes like the validation nodes.
 
-    Args:
-        trained: a model; its graph, labels and split are read, its parameters are not.
-        nodes: ids; None: all.
-        false_alarms: share of the validation nodes (without any: of the labeled nodes) above the threshold.
-        seed: draws known nodes if there are more than 3,000.
+    These are the labeled nodes if there are no validation nodes. ``seed`` draws known nodes if there are more than
+    3,000. The parameters of the model are not read, unless it predicts numbers.
     """
     graph = trained.graph
     if isinstance(false_alarms, bool) or not isinstance(false_alarms, int | float) or not 0 < false_alarms < 1:
@@ -155,12 +153,15 @@ def similarities(graph: Graph, rows: IntArray, known: IntArray, *, smoothed: boo
     A node without attributes has 0. The second result is the factor that scales each node to length 1, [N].
     """
     products, lengths = np.zeros((len(rows), len(known))), np.zeros(graph.num_nodes)
-    for block in attribute_columns(graph, smoothed=smoothed):
-        block = block - block.mean(axis=0)
+    for block in _centered(graph, smoothed=smoothed):
         products += block[rows] @ block[known].T
         lengths += (block**2).sum(axis=1)
     scale = 1 / np.sqrt(np.where(lengths > 1e-12, lengths, np.inf))
     return products * scale[rows, None] * scale[known], scale
+
+
+def _centered(graph: Graph, *, smoothed: bool) -> Iterator[Values]:
+    return (block - block.mean(axis=0) for block in attribute_columns(graph, smoothed=smoothed))
 
 
 def _answers(
@@ -168,8 +169,7 @@ def _answers(
 ) -> Values:
     """Cosines of nodes and known nodes times the weights of these, [T, C], without a cosine in memory."""
     answers = np.zeros((len(nodes), weights.shape[1]))
-    for block in attribute_columns(graph, smoothed=smoothed):
-        block = block - block.mean(axis=0)
+    for block in _centered(graph, smoothed=smoothed):
         answers += block[nodes] @ (block[known].T @ (scale[known, None] * weights))
     return answers * scale[nodes, None]
 

@@ -76,16 +76,9 @@ def diffused(scores: Scores, nodes: IntArray, graph: Graph, wanted: IntArray) ->
 
     .. math:: \hat s(v, c) = (1 - \delta) \, s(v, c) + \frac{\delta}{|N_v|} \sum_{u \in N_v} s(u, c)
 
-    Labels are not looked at, so that nodes stay exchangeable. A node without edges keeps its own score.
-
-    Args:
-        scores: of the nodes, [T, C].
-        nodes: ids, [T], ascending; they hold the wanted ones and all their neighbors.
-        graph: whose edges are used.
-        wanted: ids, [W].
-
-    Returns:
-        Scores of the wanted nodes, [W, C].
+    Labels are not looked at, so that nodes stay exchangeable. A node without edges keeps its own score. Given are the
+    scores [T, C] of ascending ``nodes`` [T], which hold the ``wanted`` ones [W] and all their neighbors; the result is
+    [W, C].
     """
     ascending, back = np.unique(wanted, return_inverse=True)
     ptr, others, _ = graph.neighbors().rows(ascending)

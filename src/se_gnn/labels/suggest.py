@@ -28,10 +28,11 @@ from se_gnn.graph import Graph
 from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.graph.split import PARTS
 from se_gnn.labels.audit import check_count, named
-from se_gnn.labels.edits import answers, shown_answers
+from se_gnn.labels.edits import shown_answers
 from se_gnn.labels.novelty import similarities
 from se_gnn.labels.sets import Scores
 from se_gnn.model import Model, Prediction
+from se_gnn.model.numbers import predict
 
 COUNT = 20
 FLOOR = 0.1  # weight of a node that the model is certain of
@@ -63,12 +64,8 @@ def suggest(
 ) -> list[Suggestion]:
     """The nodes whose labels would help most, most helpful first; each is chosen as if those before were labeled.
 
-    Args:
-        trained: the model.
-        count: how many.
-        candidates: ids of nodes that may be chosen; None: nodes outside the split whose label is not known (if all
-            labels are known: all nodes outside the split).
-        seed: draws the nodes that are considered if there are more than 4,000.
+    Without ``candidates`` (ids), nodes outside the split whose label is not known may be chosen (if all labels are
+    known: all nodes outside the split). ``seed`` draws the nodes that are considered if there are more than 4,000.
     """
     graph = trained.graph
     if isinstance(trained.encoder, OutputEncoder):
@@ -83,22 +80,17 @@ def suggest(
     represented = _drawn(np.setdiff1d(graph.candidates, graph.train), MOST, generator)
     certain, predicted = _answers(trained, np.union1d(chosen_from, represented))
     weights = FLOOR + 1 - certain[represented].astype(np.float64)
-    found = []
-    for place, worth, represents, labeled, similarity in _greedy(graph, chosen_from, represented, weights, count):
-        node = int(chosen_from[place])
-        found.append(
-            Suggestion(
-                node=node,
-                name=graph.node_names[node],
-                predicted=predicted[node],
-                uncertainty=float(1 - certain[node]),
-                nearest=graph.node_names[labeled],
-                similarity=similarity,
-                represents=represents,
-                worth=worth,
-            )
+    found = _greedy(graph, chosen_from, represented, weights, count)
+    return [
+        Suggestion(
+            node=node,
+            name=graph.node_names[node],
+            predicted=predicted[node],
+            uncertainty=float(1 - certain[node]),
+            **reasons,
         )
-    return found
+        for node, reasons in found
+    ]
 
 
 def _answers(trained: Model, nodes: IntArray) -> tuple[FloatArray, dict[int, str]]:
@@ -108,7 +100,7 @@ def _answers(trained: Model, nodes: IntArray) -> tuple[FloatArray, dict[int, str
     a share of the largest spread.
     """
     graph, certain = trained.graph, np.ones(trained.graph.num_nodes, np.float32)
-    found = answers(trained, nodes)
+    found = predict(trained, nodes)
     if isinstance(found, Prediction):
         certain[nodes] = np.minimum(found.probabilities.max(axis=1), 1)
     else:
@@ -118,8 +110,8 @@ def _answers(trained: Model, nodes: IntArray) -> tuple[FloatArray, dict[int, str
 
 def _greedy(
     graph: Graph, candidates: IntArray, represented: IntArray, weights: Scores, count: int
-) -> Iterator[tuple[int, float, int, int, float]]:
-    """Position of each chosen candidate, its worth, how many it represents, its nearest labeled node and cosine."""
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each chosen candidate, its nearest labeled node and cosine, how many it represents, and its worth."""
     rows, columns = np.union1d(candidates, represented), np.concatenate([represented, graph.train])
     cosines, _ = similarities(graph, rows, columns, smoothed=True)
     asked, served = np.searchsorted(rows, candidates), np.searchsorted(rows, represented)
@@ -138,7 +130,9 @@ def _greedy(
         represents = int(((kernel[place] > cover) & (kernel[place] > NEAR)).sum())
         worth = float(gains[place]) / left if left > 0 else 0.0
         cosine = float(np.clip(to_labeled[asked[place], nearest[place]], -1, 1))
-        yield place, worth, represents, int(graph.train[nearest[place]]), cosine
+        labeled = graph.node_names[graph.train[nearest[place]]]
+        reasons = {"nearest": labeled, "similarity": cosine, "represents": represents, "worth": worth}
+        yield int(candidates[place]), reasons
         cover = np.maximum(cover, kernel[place])
 
 

@@ -2,9 +2,16 @@ r"""Which labels are probably wrong: what everything else says of a node, its ow
 
 Two witnesses judge every label of known class (labeled and validation nodes; test nodes are never looked at).
 
-**columns and edges**: ridge regression on the similarities G of :mod:`se_gnn.labels.witnesses`. It is never trained
-with the label in question, because its leave-one-out answers have a closed form. With :math:`Y` one column per class
-and :math:`v_i` the weight of a label,
+**columns and edges**: ridge regression on similarities G of nodes, which are not trained. A node is described by blocks
+of columns: its attributes, their mean over its neighbors, the attributes smoothed over the graph (unless it is very
+large), and what it reads of its own edges (how many of each type and direction, their weights and attributes). More
+blocks hold the known classes of its neighbors, by direction, and of their neighbors: where classes deal with other
+classes, these show it. With rows of each block centered and of length 1, all blocks count alike, and
+
+.. math:: G_{ij} = \exp(-d_{ij} / m), \qquad d_{ij} = \sum_b |x^b_i - x^b_j|^2, \qquad m = \text{median of } d.
+
+The ridge is never trained with the label in question, because its leave-one-out answers have a closed form. With
+:math:`Y` one column per class and :math:`v_i` the weight of a label,
 
 .. math:: Q = (G + \mu \, diag(1 / v))^{-1}, \qquad f_i = y_i - \frac{(Q Y)_i}{Q_{ii}},
 
@@ -26,24 +33,27 @@ ridge, which was trained on neither; an encoder that has memorized its labels de
 :math:`(\ell^{vote}_{train} / \ell^{vote}_{val} \cdot \ell^{ridge}_{val} / \ell^{ridge}_{train})^2`, at most 1, of log
 losses. The score of a label is the probability that
 it was replaced, given that it is y. A rehearsal flips some validation labels and counts how many are found. Shapes: N
-nodes, M of known class, C classes, L labeled nodes.
+nodes, M of known class, R neighbors of these, C classes, L labeled nodes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.special import softmax
 
+from se_gnn.encoder.columns import own_edges
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import BoolArray, Float64Array, FloatArray, IntArray
-from se_gnn.labels.smoothing import without_itself
-from se_gnn.labels.witnesses import descriptions, similarities
+from se_gnn.labels.smoothing import COLUMNS, attribute_columns, unit_rows, without_itself
 
 RIDGES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)  # mu
+MOST_EDGES = 10_000  # of a neighbor whose other neighbors are looked at: a hub says nothing about one of them
+MOST_SMOOTHED = 3 * 10**9  # edges times attributes: smoothing more of them takes minutes
 MOST = 4000  # nodes of known class at a time: time grows with the third power
 LEAST_WEIGHT = 0.05  # of a label in the second pass
 
@@ -134,12 +144,12 @@ def suspicion(graph: Graph, votes: FloatArray | None = None, *, generator: np.ra
     ridges = []
     for rows in (np.flatnonzero(group == g) for g in range(groups)):
         grams = (similarities([block[rows] for block in blocks]) for blocks in (columns, columns + classes))
-        ridges.append((rows, _Ridge.chosen(grams, labels[rows], graph.num_classes)))
+        ridges.append((rows, _ridge(grams, labels[rows], graph.num_classes)))
 
     def by_columns(labels: IntArray) -> _Judged:
         answers = np.zeros((len(known), graph.num_classes))
         for rows, regression in ridges:
-            answers[rows] = regression.answers(labels[rows])
+            answers[rows] = regression(labels[rows])
         return _fitted(answers, labels, every)
 
     ridge, share = by_columns(labels), 0.0
@@ -219,39 +229,31 @@ def _rehearsed(
     return Rehearsal(size, round(float(np.mean(first))), among, float(np.mean(precision)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Ridge:
-    """The ridge regression of a group of nodes of known class."""
+def _ridge(grams: Iterable[Float64Array], labels: IntArray, num_classes: int) -> Callable[[IntArray], Float64Array]:
+    """The regression with the similarities, [M, M] each, and the mu of the smallest leave-one-out error.
 
-    gram: Float64Array  # [M, M]
-    inverse: Float64Array  # [M, M], of the first pass, which no label changes
-    ridge: float  # mu
-    balanced: Float64Array  # [M]
-    num_classes: int
+    It says what the other nodes say of each under some labels, [M, C], in two passes.
+    """
+    from sklearn.utils.class_weight import compute_sample_weight  # only an audit needs it
 
-    @classmethod
-    def chosen(cls, grams: Iterable[Float64Array], labels: IntArray, num_classes: int) -> _Ridge:
-        """The similarities, [M, M] each, and mu with the smallest leave-one-out error."""
-        from sklearn.utils.class_weight import compute_sample_weight  # only an audit needs it
+    targets, balanced = _targets(labels, num_classes), compute_sample_weight("balanced", labels)
+    best = np.inf, np.empty((0, 0)), np.empty((0, 0)), 0.0
+    for gram in grams:
+        for ridge in RIDGES:
+            inverse = _inverse(gram, ridge / balanced)
+            error = float((balanced * ((without_itself(inverse, targets) - targets) ** 2).sum(axis=1)).sum())
+            if error < best[0]:
+                best = error, gram, inverse, ridge
+    _, gram, inverse, ridge = best
 
-        targets, balanced = _targets(labels, num_classes), compute_sample_weight("balanced", labels)
-        best: tuple[float, _Ridge] | None = None
-        for gram in grams:
-            for ridge in RIDGES:
-                inverse = _inverse(gram, ridge / balanced)
-                error = float((balanced * ((without_itself(inverse, targets) - targets) ** 2).sum(axis=1)).sum())
-                if best is None or error < best[0]:
-                    best = error, cls(gram, inverse, ridge, balanced, num_classes)
-        assert best is not None
-        return best[1]
-
-    def answers(self, labels: IntArray) -> Float64Array:
-        """What the other nodes say of each under some labels, [M, C], in two passes."""
-        targets = _targets(labels, self.num_classes)
-        first = _margins(without_itself(self.inverse, targets), labels)
+    def answers(labels: IntArray) -> Float64Array:
+        targets = _targets(labels, num_classes)
+        first = _margins(without_itself(inverse, targets), labels)  # no label changes the inverse of the first pass
         usual = float(np.median(np.abs(first))) or 1.0
         trusted = np.clip(1 / (1 + np.exp(-np.clip(2 * first / usual, -50, 50))), LEAST_WEIGHT, 1)
-        return leave_one_out(self.gram, targets, self.ridge / (self.balanced * trusted))
+        return leave_one_out(gram, targets, ridge / (balanced * trusted))
+
+    return answers
 
 
 def leave_one_out(gram: Float64Array, targets: Float64Array, ridges: Float64Array) -> Float64Array:
@@ -280,3 +282,61 @@ def _margins(answers: Float64Array, labels: IntArray) -> Float64Array:
     others[rows, labels] = -np.inf
     ahead: Float64Array = answers[rows, labels] - others.max(axis=1)
     return ahead
+
+
+def descriptions(graph: Graph, known: IntArray) -> tuple[list[Float64Array], list[Float64Array]]:
+    """Blocks of columns of some nodes, [M, .] each: those that hold no class, and the known classes around each node.
+
+    The nodes ``known`` [M] are those of known class; no other label is looked at.
+    """
+    nodes, neighbors = np.sort(known), graph.neighbors()
+    ptr, others, ids = neighbors.rows(nodes)
+    owners = np.repeat(np.arange(len(nodes)), np.diff(ptr))
+    reached, places = np.unique(others, return_inverse=True)
+    near = _means(owners, places, (len(nodes), len(reached)))
+    own, theirs = (sp.csc_array(unit_rows(graph.features[ids])) for ids in (nodes, reached.astype(np.int64)))
+    spans = [slice(low, low + COLUMNS) for low in range(0, graph.num_features, COLUMNS)]
+    blocks = [own.toarray(), np.concatenate([near @ theirs[:, span].toarray() for span in spans], axis=1)]
+    if graph.num_edges * graph.num_features <= MOST_SMOOTHED:
+        blocks.append(np.concatenate([block[nodes] for block in attribute_columns(graph, smoothed=True)], axis=1))
+    ones = np.ones(len(known))
+    classes = sp.csr_array((ones, (known, graph.labels[known])), shape=(graph.num_nodes, graph.num_classes))
+    around = [near @ classes[reached]]
+    if graph.edge_values is not None:
+        blocks.append(own_edges(graph, nodes).astype(np.float64))
+        direction = graph.edge_values.take(ids).direction
+        if direction is not None:
+            outgoing = direction * np.where(nodes[owners] < others, 1, -1)  # direction 1: to the higher id
+            sides = (outgoing >= 0, outgoing <= 0)
+            around += [_means(owners[side], places[side], near.shape) @ classes[reached] for side in sides]
+    passed = np.flatnonzero(graph.degrees[reached] <= MOST_EDGES)
+    ptr, beyond, _ = neighbors.rows(reached[passed].astype(np.int64))
+    further = _means(np.repeat(passed, np.diff(ptr)), beyond.astype(np.int64), (len(reached), graph.num_nodes))
+    returned = near.multiply(further[:, nodes].T).sum(axis=1)  # a path that leads back brings a node its own label
+    around.append(near @ (further @ classes) - sp.diags_array(returned) @ classes[nodes])
+    order = np.searchsorted(nodes, known)
+    return [block[order] for block in blocks], [block.toarray()[order] for block in around]
+
+
+def similarities(blocks: Sequence[Float64Array]) -> Float64Array:
+    """G, [M, M]."""
+    distances = sum(_distances(block) for block in blocks)
+    assert isinstance(distances, np.ndarray)
+    found: Float64Array = np.exp(-distances / (np.median(distances) or 1.0))
+    return found
+
+
+def _means(rows: IntArray, columns: IntArray, shape: tuple[int, ...]) -> sp.csr_array:
+    """The matrix that takes the mean over the columns that belong to each row."""
+    counts = np.bincount(rows, minlength=shape[0])
+    return sp.csr_array((1 / counts[rows], (rows, columns)), shape=shape)
+
+
+def _distances(block: Float64Array) -> Float64Array:
+    """Squared distances of the rows, after they are centered and of length 1, [M, M]."""
+    centered = block - block.mean(axis=0)
+    lengths = np.linalg.norm(centered, axis=1, keepdims=True)
+    centered /= np.where(lengths > 1e-12, lengths, 1)
+    squares = (centered**2).sum(axis=1)
+    distances: Float64Array = np.maximum(0, squares[:, None] + squares - 2 * centered @ centered.T)
+    return distances

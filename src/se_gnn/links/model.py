@@ -164,18 +164,7 @@ def fit(
     seed: int = 0,
     progress: bool = False,
 ) -> LinkModel:
-    """Learn from the links of a graph.
-
-    Args:
-        graph: in memory; its edges are the links.
-        validation: links to choose settings by, [n, 2]; None: a part of the graph's links, hidden for this.
-        hard: tempting pairs for each validation link, [n, M, 2]; None: they are made.
-        kind: type of the given validation links; None: the only one that fits.
-        num_nearest: K; None: chosen on validation links.
-        node_weight: lambda; None: chosen on validation links.
-        seed: random seed for the hidden links and all draws.
-        progress: show progress bars on stderr.
-    """
+    """Learn from the links of a graph; the arguments are those of `SEGNNLinkPredictor` and its `fit`, as arrays."""
     _check(graph)
     asked: dict[str, Any] = {"num_nearest": num_nearest, "node_weight": node_weight}
     given = {name: value for name, value in asked.items() if value is not None}

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
-from se_gnn.graph.arrays import Float64Array, FloatArray, IntArray
+from se_gnn.graph.arrays import BoolArray, Float64Array, FloatArray, IntArray
 from se_gnn.links.pairs import Links
 from se_gnn.progress import tiles
 
@@ -53,71 +53,51 @@ def hard_negatives(
 ) -> IntArray:
     """Tempting pairs for each link, [n, count, 2]: the first half keeps its source, the second half its target.
 
-    Args:
-        links: without the ``positives``, which must not influence the ranks.
-        positives: links, [n, 2].
-        count: an even number.
-        attributes: of length 1, sparse, [N, F].
-        generator: draws among ties.
+    ``links`` are without the ``positives`` [n, 2], which must not influence the ranks. ``count`` is even, the
+    ``attributes`` are sparse rows of length 1, [N, F], and the ``generator`` draws among ties.
     """
-    each = count // 2
+    each, graph = count // 2, links.graph
     found = np.empty((len(positives), count, 2), np.int64)
-    ranker = _Ranker(links, attributes)
+    ends, attributes = np.concatenate([graph.edges.ends, graph.edges.ends[:, ::-1]]), sp.csr_array(attributes)
+    adjacency = sp.csr_array((np.ones(len(ends)), ends.T), shape=(graph.num_nodes, graph.num_nodes))
+    adjacency.data[:] = 1.0
+    shares = 1 / np.maximum(np.asarray(adjacency.sum(axis=1)).ravel(), 1)
+    walk = (sp.diags_array(shares) @ adjacency).tocsr()
+    backward = walk.T.tocsr().astype(np.float32)
     for side in range(2):
         columns = slice(side * each, (side + 1) * each)
         for part in tiles(len(positives), BLOCK, unit="link"):
             kept, replaced = positives[part, side], positives[part, 1 - side]
+            common, alike = adjacency[kept] @ walk, attributes[kept] @ attributes.T
+            scores = [common.toarray(), _page_rank(backward, kept), alike.toarray()]
             found[part, columns, side] = kept[:, None]
-            found[part, columns, 1 - side] = ranker.tempting(kept, replaced, each, source=side == 0, random=generator)
+            for row, (node, end) in enumerate(zip(kept.tolist(), replaced.tolist())):
+                allowed = links.open_ends(node, source=side == 0)
+                allowed[end] = False
+                of_node, name = [score[row] for score in scores], graph.node_names[node]
+                found[part][row, columns, 1 - side] = _likeliest(name, allowed, of_node, each, generator)
     return found
 
 
-class _Ranker:
-    """Ranks all nodes for an end that is kept."""
+def _likeliest(name: str, allowed: BoolArray, scores: list[Any], count: int, random: np.random.Generator) -> IntArray:
+    """The allowed nodes that seem likeliest to be linked with a node by any of some scores, [N] each."""
+    nodes = np.flatnonzero(allowed)
+    if not len(nodes):
+        raise InputError(f"node {name!r} is linked with every node that it may be linked with")
+    best = np.min([_ranks(score[nodes], count) for score in scores], axis=0) + random.random(len(nodes)) / 2
+    found = nodes[np.argpartition(best, count - 1)[:count]] if len(nodes) > count else nodes
+    return found if len(found) == count else random.choice(found, count)
 
-    def __init__(self, links: Links, attributes: Any) -> None:
-        graph = links.graph
-        ends = graph.edges.ends
-        both = np.concatenate([ends, ends[:, ::-1]])
-        entries = (np.ones(len(both)), (both[:, 0], both[:, 1]))
-        adjacency = sp.csr_array(entries, shape=(graph.num_nodes, graph.num_nodes))
-        adjacency.data[:] = 1.0
-        shares = 1 / np.maximum(np.asarray(adjacency.sum(axis=1)).ravel(), 1)
-        self.links, self.attributes = links, sp.csr_array(attributes)
-        self.adjacency, self.walk = adjacency, (sp.diags_array(shares) @ adjacency).tocsr()
-        self.backward = self.walk.T.tocsr().astype(np.float32)
 
-    def tempting(
-        self, kept: IntArray, replaced: IntArray, each: int, *, source: bool, random: np.random.Generator
-    ) -> IntArray:
-        """The nodes that seem likeliest to be linked with each end, [B, each]."""
-        scores = [
-            (self.adjacency[kept] @ self.walk).toarray(),
-            self._page_rank(kept),
-            (self.attributes[kept] @ self.attributes.T).toarray(),
-        ]
-        chosen = np.empty((len(kept), each), np.int64)
-        for i, (node, end) in enumerate(zip(kept.tolist(), replaced.tolist())):
-            allowed = self.links.open_ends(node, source=source)
-            allowed[end] = False
-            nodes = np.flatnonzero(allowed)
-            if not len(nodes):
-                name = self.links.graph.node_names[node]
-                raise InputError(f"node {name!r} is linked with every node that it may be linked with")
-            best = np.min([_ranks(score[i][nodes], each) for score in scores], axis=0) + random.random(len(nodes)) / 2
-            order = np.argpartition(best, each - 1)[:each] if len(nodes) > each else np.arange(len(nodes))
-            found = nodes[order]
-            chosen[i] = found if len(found) == each else random.choice(found, each)
-        return chosen
-
-    def _page_rank(self, kept: IntArray) -> FloatArray:
-        spread = np.zeros((self.walk.shape[0], len(kept)), np.float32)
-        spread[kept, np.arange(len(kept))] = TELEPORT
-        total = spread.copy()
-        for _ in range(STEPS):
-            spread = np.float32(1 - TELEPORT) * (self.backward @ spread)
-            total += spread
-        return np.ascontiguousarray(total.T)
+def _page_rank(backward: Any, kept: IntArray) -> FloatArray:
+    """Personalized PageRank from each node that is kept, [B, N]."""
+    spread = np.zeros((backward.shape[0], len(kept)), np.float32)
+    spread[kept, np.arange(len(kept))] = TELEPORT
+    total = spread.copy()
+    for _ in range(STEPS):
+        spread = np.float32(1 - TELEPORT) * (backward @ spread)
+        total += spread
+    return np.ascontiguousarray(total.T)
 
 
 def _ranks(scores: FloatArray | Float64Array, depth: int) -> Float64Array:

@@ -97,12 +97,7 @@ class Voters(Neighbors):
 
 
 class Links:
-    """The links of one type in a graph.
-
-    Args:
-        graph: in memory.
-        kind: the type of the links.
-    """
+    """The links of one type in a graph, which is in memory."""
 
     def __init__(self, graph: Graph, kind: LinkType) -> None:
         self.graph, self.kind, self.types = graph, kind, node_types(graph)

@@ -54,17 +54,11 @@ class SideWeights:
 
 @dataclass(frozen=True, eq=False)
 class Attributes:
-    """What nodes are compared by: sparse rows of length 1 once they are weighted, [N, F].
+    """What nodes are compared by: sparse rows of length 1 once they are weighted, [N, F]."""
 
-    Args:
-        matrix: attributes before they are weighted.
-        columns: which features of the graph they are.
-        weights: what each is multiplied with.
-    """
-
-    matrix: Any
-    columns: IntArray
-    weights: Float64Array
+    matrix: Any  # before they are weighted
+    columns: IntArray  # which features of the graph they are
+    weights: Float64Array  # what each is multiplied with
 
     @classmethod
     def of(cls, graph: Graph) -> Attributes:
@@ -136,18 +130,18 @@ class Terms:
         return total
 
 
+@dataclass(frozen=True, eq=False)
 class Scorer:
-    """Scores pairs of one type of links.
+    """Scores pairs of one type of links; `Links.voters` leaves out known links of a pair."""
 
-    Args:
-        links: of the graph; known links of a pair are left out by `Links.voters`.
-        embeddings: of all nodes, [N, F].
-        node_weight: lambda.
-    """
+    links: Links
+    embeddings: torch.Tensor  # of all nodes, [N, F]
+    node_weight: float  # lambda
 
-    def __init__(self, links: Links, embeddings: torch.Tensor, node_weight: float) -> None:
-        self.links, self.embeddings = links, embeddings
-        self.similarity = Similarity(links.graph, embeddings, similarity_settings(links.graph, node_weight))
+    @cached_property
+    def similarity(self) -> Similarity:
+        """What compares the nodes."""
+        return Similarity(self.links.graph, self.embeddings, similarity_settings(self.links.graph, self.node_weight))
 
     @cached_property
     def items(self) -> Items:

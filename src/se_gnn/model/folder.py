@@ -61,13 +61,8 @@ _LIMITS = {storage.HEADER: storage.MOST_HEADER, **dict.fromkeys((PARAMETERS, EPO
 def save_model(trained: Model, folder: str | Path, *, epochs: bytes | None = None) -> None:
     """Write a model into a folder, in one step over what it holds of an earlier one; other files are left alone.
 
-    Args:
-        trained: the model.
-        folder: made where it is missing.
-        epochs: content of `metrics.jsonl`, the log of the run that trained it; None: there is none.
-
-    Raises:
-        InputError: the model was loaded from this folder or saved there before, and others have changed it since.
+    ``epochs`` is the content of `metrics.jsonl`, the log of the run that trained it. Refused if the model was loaded
+    from this folder, or saved there before, and others have changed it since.
     """
     files = {
         PARAMETERS: trained.encoder.to_bytes(),
@@ -130,15 +125,8 @@ def load_model(
 ) -> Model:
     """Read a model back, after every file has been checked against the manifest.
 
-    Args:
-        folder: of the model.
-        graph: folder of another graph that it is to work on; None: its own.
-        device: where to compute.
-        max_memory: memory that a comparison may take; None: a quarter of what is free.
-
-    Raises:
-        InputError: a file is missing, truncated, changed, or of a newer version; settings and parameters do not fit;
-            a parameter is not finite. The text names the file.
+    ``graph`` is the folder of another graph that it is to work on. An error names the file that is missing, truncated,
+    changed, or of a newer version, that does not fit the others, or whose parameters are not finite.
     """
     path = Path(folder)
     files = unseal(path, optional=(EPOCHS, HISTORY))

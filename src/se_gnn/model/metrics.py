@@ -120,25 +120,16 @@ def calibrate(probabilities: FloatArray, truth: IntArray, num_bins: int = NUM_BI
 
     The expected calibration error is :math:`\sum_b \frac{n_b}{T} |a_b - p_b|`, over bins of equal width: n_b nodes, of
     which the share a_b is right, at the mean probability p_b.
-
-    Args:
-        probabilities: of all classes, [T, C].
-        truth: the class of each node, [T].
-        num_bins: how many bins there are between 0 and 1.
     """
     if not len(truth):
         return Calibration((), 0.0)
     sure = np.clip(probabilities.max(axis=1).astype(np.float64), 0, 1)
     right = probabilities.argmax(axis=1) == truth
-    from sklearn.calibration import calibration_curve
-
-    accuracies, means = calibration_curve(right, sure, n_bins=num_bins, pos_label=True)
-    # the bins of `calibration_curve`, which does not say how many nodes each holds: a bin holds its upper end
-    number = np.searchsorted(np.linspace(0, 1, num_bins + 1)[1:-1], sure)
-    counts = np.bincount(number, minlength=num_bins)
+    place = np.searchsorted(np.linspace(0, 1, num_bins + 1)[1:-1], sure)  # a bin holds its upper end
+    counts, hits, sums = (np.bincount(place, weights, num_bins) for weights in (None, right, sure))
     bins = tuple(
-        Bin(b / num_bins, (b + 1) / num_bins, int(counts[b]), float(mean), float(accuracy))
-        for b, mean, accuracy in zip(np.flatnonzero(counts).tolist(), means, accuracies)
+        Bin(b / num_bins, (b + 1) / num_bins, int(counts[b]), float(sums[b] / counts[b]), float(hits[b] / counts[b]))
+        for b in np.flatnonzero(counts).tolist()
     )
     return Calibration(bins, sum(one.nodes * abs(one.accuracy - one.probability) for one in bins) / len(truth))
 

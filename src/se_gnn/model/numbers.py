@@ -21,7 +21,7 @@ from se_gnn.errors import InputError, shortened
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import BoolArray, Float64Array, FloatArray, IntArray
 from se_gnn.model.model import Model
-from se_gnn.model.prediction import Votes
+from se_gnn.model.prediction import Prediction, Votes
 from se_gnn.number_format import known
 from se_gnn.ranking import Ranking
 
@@ -53,6 +53,11 @@ def predict_numbers(model: Model, nodes: IntArray | None = None) -> NumberPredic
     """The numbers of some nodes, or of all. The number of a labeled node is predicted without its own."""
     _ = model.graph.numbers  # refused if classes are predicted
     return NumberPrediction.of(model.rank(nodes, depth=model.settings.vote.num_nearest))
+
+
+def predict(model: Model, nodes: IntArray | None = None) -> Prediction | NumberPrediction:
+    """What a model predicts of some nodes, or of all: classes or numbers."""
+    return predict_numbers(model, nodes) if model.graph.predicts_numbers else model.predict(nodes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

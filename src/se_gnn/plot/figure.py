@@ -13,7 +13,6 @@ from se_gnn.explain import CRUCIAL_EDGES, CaseVote, Explanation
 from se_gnn.explain.explanation import NumberAnswer
 from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.number_format import effect, percent
-from se_gnn.plot.drawing import node_styles
 from se_gnn.plot.local_graphs import COLUMNS, MOST_CASES, Arrangement, known_text, local_graphs
 from se_gnn.plot.style import (
     FAINT,
@@ -29,6 +28,7 @@ from se_gnn.plot.style import (
     number_style,
     show,
 )
+from se_gnn.plot.svg import node_styles
 from se_gnn.similarity import measure_named
 
 if TYPE_CHECKING:

@@ -11,11 +11,9 @@ from se_gnn.explain.explanation import NumberAnswer
 from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.number_format import percent
 from se_gnn.optional import require
-from se_gnn.plot.drawing import Drawing, draw, shown_types, type_look
-from se_gnn.plot.local_view import LocalView, local_views
-from se_gnn.plot.placement import Points, laid_out
-from se_gnn.plot.projection import placed_by_features
-from se_gnn.plot.style import FAINT, INK, NORMAL, SMALL, class_style, legend_marks, match_color, number_style, show
+from se_gnn.plot.local_view import LocalView
+from se_gnn.plot.style import FAINT, INK, NORMAL, SMALL, class_style, legend_marks, number_style, show
+from se_gnn.plot.svg import Svg, local_graph_pictures, shown_types, type_look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,8 +37,7 @@ LEADS = " Arrows: where an edge leads."
 
 NOTHING_MATCHED = "Without edges to match, the nodes were compared by their own attributes alone."
 
-_THIN, _WIDE, _BOLD = 0.5, 2.0, 1.4  # points; bold comes on top
-_REACH = 1.2  # how far an axis reaches from the center; the layout fills the unit disc
+_LENGTHS = ("x", "y", "cx", "cy", "r", "rx", "width", "height", "font-size")
 
 
 def local_graphs(
@@ -51,8 +48,10 @@ def local_graphs(
     Nodes stand on the ring of their hops; or, with a graph, where t-SNE puts their attributes (``by_features``): then
     the same node stands in the same place of every panel.
     """
-    views = local_views(explanation, num_cases=num_cases, crucial_edges=crucial_edges)
-    points = laid_out(views) if by_features is None else placed_by_features(views, by_features)
+    pictures = local_graph_pictures(
+        explanation, num_cases=num_cases, crucial_edges=crucial_edges, by_features=by_features
+    )
+    views = [one.view for one in pictures]
     captions = [show(explanation.caption(int(view.nodes[0])), 18 if i == 0 else 24) for i, view in enumerate(views)]
     word = "known value" if isinstance(explanation.answer, NumberAnswer) else "label"
     titles = [f"to explain: {captions[0]}\n{word} {known_text(explanation.query, explanation)}"] + [
@@ -67,71 +66,53 @@ def local_graphs(
             rows, COLUMNS, left=0.01, right=0.99, bottom=BELOW_INCHES / height, top=1 - ABOVE_INCHES / height,
             wspace=0.04, hspace=BETWEEN_INCHES / PANEL_INCHES,
         )  # fmt: skip
-        for i, (view, positions, title) in enumerate(zip(views, points, titles)):
+        for i, (picture, title) in enumerate(zip(pictures, titles)):
             axes = figure.add_subplot(grid[divmod(i, COLUMNS)])
-            draw_local_graph(axes, view, positions, explanation)
+            paint(axes, picture.root)
             axes.set_title(title, fontsize=NORMAL, color=INK, linespacing=1.3)
+            below: dict[str, Any] = {"transform": axes.transAxes, "ha": "center", "va": "top", "fontsize": SMALL}
+            axes.text(0.5, -0.01, _caption(picture.view), color=FAINT, **below)
         _legend(figure, views, explanation, BY_FEATURES if by_features is not None else "", height)
 
     return height, fill
 
 
-def draw_local_graph(axes: Axes, view: LocalView, points: Points, explanation: Explanation) -> None:
-    """One local graph; ``points`` [P, 2] are the positions of ``view.nodes``."""
-    axes.set(xlim=(-_REACH, _REACH), ylim=(-_REACH, _REACH), aspect="equal")
+def paint(axes: Axes, root: Svg) -> None:
+    """A picture on axes, which take its coordinates; its lengths are scaled to the room that there is."""
+    left, top, width, height = map(float, root.get("viewBox", "").split())
+    axes.set(xlim=(left, left + width), ylim=(top + height, top), aspect="equal")
     axes.set_axis_off()
-    drawing = draw(view, points, explanation)
-    _draw_edges(axes, drawing)
-    _draw_nodes(axes, drawing)
-    axes.text(0.5, -0.01, _caption(view), transform=axes.transAxes, ha="center", va="top", fontsize=SMALL, color=FAINT)
+    box = axes.get_window_extent()
+    _paint(axes, root, {}, min(box.width / width, box.height / height) * 72 / axes.figure.dpi)
 
 
-def _draw_edges(axes: Axes, drawing: Drawing) -> None:
-    collections: Any = require("matplotlib.collections", extra="plot", feature="pictures")
-    lines = [(edge, stroke) for edge in drawing.edges for stroke in edge.strokes]
-    drawn = collections.LineCollection(
-        [stroke.points for _, stroke in lines],
-        linewidths=[_THIN + (_WIDE - _THIN) * edge.strength + (_BOLD if edge.numbers else 0) for edge, _ in lines],
-        colors=[stroke.color for _, stroke in lines],
-        linestyles=[(0, edge.dash) if edge.dash else "solid" for edge, _ in lines],
-        capstyle="butt", zorder=1, gid="edges",
-    )  # fmt: skip
-    axes.add_collection(drawn)
-    heads = [edge.head for edge in drawing.edges if edge.head is not None]
-    if heads:
-        corners, colors = [head.points for head in heads], [head.color for head in heads]
-        axes.add_collection(collections.PolyCollection(corners, facecolors=colors, zorder=1.5, gid="arrows"))
-    for edge in drawing.edges:
-        for (x, y), number in zip(edge.badges, edge.numbers):
-            box = {"boxstyle": "round,pad=0.18", "fc": match_color(number), "ec": "white", "lw": 0.6}
-            axes.text(
-                x, y, str(number), ha="center", va="center_baseline", fontsize=SMALL, fontweight="bold", color="white",
-                zorder=5, gid="number", bbox=box,
-            )  # fmt: skip
-
-
-def _draw_nodes(axes: Axes, drawing: Drawing) -> None:
-    count = len(drawing.nodes)
-    size = 130.0 if count <= 16 else 90.0 if count <= 30 else 65.0  # area in points squared
-    x, y = drawing.nodes[0].place
-    ring: dict[str, Any] = {"facecolors": "white", "edgecolors": INK, "linewidths": 1.6, "zorder": 2, "gid": "center"}
-    axes.scatter(x, y, s=size * 3.6, marker="o", **ring)
-    for i, node in enumerate(drawing.nodes):
-        x, y = node.place
-        axes.scatter(
-            x, y, s=size * (1.5 if i == 0 else 1), marker=node.style.marker, color=node.style.color,
-            edgecolors=INK if node.info.case else "white", linewidths=1.2 if node.info.case else 0.6, zorder=3,
-            gid="node",
-        )  # fmt: skip
-        if node.letter:
-            axes.annotate(
-                show(node.letter), (x, y), ha="center", va="center_baseline",
-                fontsize=0.62 * size**0.5 if i else 0.75 * size**0.5, color=node.style.ink, zorder=4,
-            )  # fmt: skip
-        if node.name:
-            x, y = node.name_place
-            look: dict[str, Any] = {"fontsize": SMALL - 1, "color": FAINT, "zorder": 4, "gid": "name"}
-            axes.text(x, y, show(node.name), ha="center", va="center", **look)
+def _paint(axes: Axes, parent: Svg, inherited: dict[str, str], points: float) -> None:
+    """The elements in another one; a unit of the picture is that many points."""
+    lines: Any = require("matplotlib.lines", extra="plot", feature="pictures")
+    patches: Any = require("matplotlib.patches", extra="plot", feature="pictures")
+    for element in parent:
+        look = inherited | element.attrib
+        at = {name: float(value) for name, value in element.attrib.items() if name in _LENGTHS}
+        corners = [tuple(map(float, corner.split(","))) for corner in element.get("points", "").split()]
+        common: dict[str, Any] = {"zorder": 2, "gid": look.get("class")}
+        width = float(look.get("stroke-width", 1))
+        drawn = common | {"facecolor": look.get("fill"), "edgecolor": look.get("stroke"), "linewidth": width * points}
+        if element.tag == "polyline":
+            dash = [float(length) / width for length in look.get("stroke-dasharray", "").split()]
+            common |= {"linestyle": (0, dash) if dash else "-", "dash_capstyle": "butt", "solid_capstyle": "round"}
+            axes.add_line(lines.Line2D(*zip(*corners), color=look["stroke"], linewidth=width * points, **common))
+        elif element.tag == "polygon":
+            axes.add_patch(patches.Polygon(corners, **drawn))
+        elif element.tag == "circle":
+            axes.add_patch(patches.Circle((at["cx"], at["cy"]), at["r"], **drawn))
+        elif element.tag == "rect":
+            round_ = f"round,pad=0,rounding_size={at['rx']}"
+            axes.add_patch(patches.FancyBboxPatch((at["x"], at["y"]), at["width"], at["height"], round_, **drawn))
+        elif element.tag == "text":
+            common |= {"size": at["font-size"] * points, "weight": look.get("font-weight", "normal")}
+            axes.text(at["x"], at["y"], element.text or "", ha="center", color=look["fill"], parse_math=False, **common)
+        else:
+            _paint(axes, element, look, points)
 
 
 def _caption(view: LocalView) -> str:
@@ -163,7 +144,7 @@ def _legend(figure: FigureBase, views: list[LocalView], explanation: Explanation
             for label in sorted(counts)
         ]
     handles, names = legend_marks([*unknown, *looks])
-    for number, name in list(shown_types(explanation, *(view.edge_ids for view in views)).items())[:MOST_TYPES]:
+    for number, name in list(shown_types(explanation, views).items())[:MOST_TYPES]:
         color, dash = type_look(number)
         handles.append(lines.Line2D([], [], color=color, linestyle=(0, dash) if dash else "solid", linewidth=1.6))
         names.append(show(name, 20))

@@ -30,12 +30,7 @@ _CROWDED = 0.22  # least distance on a ring before nodes take turns between two 
 
 
 def layout(rings: IntArray, edges: IntArray) -> Points:
-    """Positions [P, 2] in the unit disc, node 0 in the middle.
-
-    Args:
-        rings: the ring of each node, 0 for the center alone, [P].
-        edges: positions of nodes that are joined, [S, 2]; parts that are not joined keep their distance.
-    """
+    """Positions [P, 2] in the unit disc of nodes on ``rings`` [P], node 0 alone in the middle; ``edges`` are [S, 2]."""
     return _placed(rings.astype(np.int64).tobytes(), edges.astype(np.int64).tobytes())
 
 
@@ -93,28 +88,21 @@ def _on_rings(points: Points, rings: IntArray) -> Points:
 @compiled
 def _exchanged(points: Points, rings: IntArray, edges: IntArray) -> Points:
     """Nodes of a ring exchange places as long as that makes the picture clearer."""
-    points, cost = points.copy(), _clutter(points, edges)
+    cost = _clutter(points, edges)
     for _ in range(_PASSES):
         before = cost
         for a in range(1, len(points)):
             for b in range(a + 1, len(points)):
                 if rings[a] != rings[b]:
                     continue
-                _exchange(points, a, b)
-                after = _clutter(points, edges)
+                exchanged = points.copy()
+                exchanged[a], exchanged[b] = points[b], points[a]
+                after = _clutter(exchanged, edges)
                 if after < cost - 1e-9:
-                    cost = after
-                else:
-                    _exchange(points, a, b)
+                    points, cost = exchanged, after
         if cost == before:
             break
     return points
-
-
-@compiled
-def _exchange(points: Points, a: int, b: int) -> None:
-    for axis in range(2):
-        points[a, axis], points[b, axis] = points[b, axis], points[a, axis]
 
 
 @compiled

@@ -75,15 +75,13 @@ def _tsne(vectors: npt.NDArray[Any]) -> Points:
 
 
 def _principal(vectors: npt.NDArray[Any]) -> Points:
-    centered = np.asarray(vectors, dtype=np.float64) - np.mean(vectors, axis=0)
-    left, values, _ = np.linalg.svd(centered, full_matrices=False)
+    from sklearn.decomposition import PCA
+
     points = np.zeros((len(vectors), 2))
-    kept = min(2, len(values))
-    points[:, :kept] = left[:, :kept] * values[:kept]
-    # a component has no sign of its own: its largest entry is positive
-    largest = np.abs(points).argmax(axis=0)
-    signs: Points = np.where(points[largest, [0, 1]] < 0, -1.0, 1.0)
-    return points * signs
+    kept = min(2, *vectors.shape)
+    if np.ptp(vectors, axis=0).any():
+        points[:, :kept] = PCA(kept, svd_solver="full").fit_transform(np.asarray(vectors, dtype=np.float64))
+    return points
 
 
 def _in_disc(points: Points) -> Points:

@@ -1,45 +1,78 @@
-"""Local graphs as SVG for pages: the explained node's beside those of the nearest cases.
+"""Local graphs as SVG: the explained node's beside those of the nearest cases. Pages hold them, figures paint them.
 
 Colors are attributes, so that a picture looks right alone; a page may override them by class (`m1`: the first matched
 edge). Elements that stand for the same edge of the explained node share its id in `data-m`, so that a page can light
-them together.
+them together. Colors are those of classes, numbers or edge types; directions are arrows.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
 
-from se_gnn.explain import CRUCIAL_EDGES, CaseVote, Explanation
+from se_gnn.explain import CRUCIAL_EDGES, CaseVote, EdgeInfo, Explanation, NodeInfo
 from se_gnn.explain.text import edge_in_words
+from se_gnn.graph import UNKNOWN, Graph
+from se_gnn.graph.arrays import IntArray
 from se_gnn.number_format import decimal
-from se_gnn.plot.drawing import DrawnEdge, DrawnNode, draw, type_look
 from se_gnn.plot.local_view import LocalView, chosen_cases, local_views
-from se_gnn.plot.placement import Points, laid_out
-from se_gnn.plot.style import EDGE_COLOR, FAINT, INK, MATCH_COLORS, class_style, isolated, match_color, readable
+from se_gnn.plot.placement import (
+    CENTER_RADIUS,
+    NODE_RADIUS,
+    Points,
+    edge_paths,
+    edge_strengths,
+    laid_out,
+    name_place,
+    number_places,
+    path_length,
+    pieces,
+    point_after,
+)
+from se_gnn.plot.projection import placed_by_features
+from se_gnn.plot.style import (
+    EDGE_COLOR,
+    FAINT,
+    INK,
+    MATCH_COLORS,
+    TYPE_COLORS,
+    TYPE_DASHES,
+    ClassStyle,
+    class_style,
+    isolated,
+    match_color,
+    number_style,
+    readable,
+    shorten,
+)
 
 _DOWN = np.array([100.0, -100.0])  # the layout fills the unit disc; the page's y axis points down
 _REACH = 122
 _THIN, _WIDE, _BOLD = 0.8, 3.4, 2.0  # bold comes on top
 _DASH = 3.0  # length of a unit of a dash
 _BADGE = 6.5  # half the height of a number's box
+_HEAD_LENGTH, _HEAD_WIDTH = 0.1, 0.075  # of an arrow, in units of the layout
+MOST_NODES_WITH_NAMES = 8
 
 Svg = ElementTree.Element
 Href = Callable[[int], str | None]
 Links = dict[int, list[tuple[int, float]]]  # edge id -> edges of the explained node that it stands for, similarities
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LocalGraphPicture:
+class LocalGraphPicture(NamedTuple):
     """A local graph: what is shown of it, and the picture."""
 
     view: LocalView
-    svg: str
+    root: Svg
+
+    @property
+    def svg(self) -> str:
+        """The picture as a page holds it."""
+        return as_text(self.root)
 
 
 def local_graph_pictures(
@@ -48,31 +81,20 @@ def local_graph_pictures(
     num_cases: int | Sequence[int],
     crucial_edges: int = CRUCIAL_EDGES,
     href: Href | None = None,
+    by_features: Graph | None = None,
 ) -> list[LocalGraphPicture]:
-    """The explained node's local graph, then those of the nearest cases; edges matched alike lie alike.
+    """The explained node's local graph, then those of the nearest cases, or of some ranks; matched edges lie alike.
 
-    Args:
-        explanation: whose local graphs are drawn.
-        num_cases: how many of the nearest, or the ranks of some (0: the nearest).
-        crucial_edges: that are numbered.
-        href: address that a node leads to, or None; None: no node is a link.
+    Nodes stand on the ring of their hops; or, with a graph (``by_features``), where t-SNE puts their attributes.
     """
     views = local_views(explanation, num_cases=num_cases, crucial_edges=crucial_edges)
+    places = laid_out(views) if by_features is None else placed_by_features(views, by_features)
     cases = chosen_cases(explanation, num_cases)
     linked = [_own_links(views[0]), *(_case_links(one, explanation, views[0]) for one in cases)]
-    centers = [explanation.node, *(one.node for one in cases)]
     return [
-        LocalGraphPicture(view, _draw(view, points, links, explanation, center, own=view is views[0], href=href))
-        for view, points, links, center in zip(views, laid_out(views), linked, centers)
+        LocalGraphPicture(view, draw(view, points, explanation, links, own=view is views[0], href=href))
+        for view, points, links in zip(views, places, linked)
     ]
-
-
-def plain_picture(
-    view: LocalView, points: Points, explanation: Explanation, href: Href | None = None
-) -> LocalGraphPicture:
-    """A local graph, nodes at given places, without similarities; with names if nodes are links."""
-    svg = _draw(view, points, {}, explanation, int(view.nodes[0]), own=None, href=href)
-    return LocalGraphPicture(view, svg)
 
 
 def picture(kind: str, view_box: tuple[float, float, float, float], label: str) -> Svg:
@@ -95,14 +117,6 @@ def as_text(root: Svg) -> str:
     return ElementTree.tostring(root, encoding="unicode")
 
 
-def class_mark(label: int) -> str:
-    """The mark of a class, for legends."""
-    root = Svg("svg", {"class": "class-mark", "viewBox": "-12 -12 24 24", "aria-hidden": "true"})
-    style = class_style(label)
-    _shape(root, style.marker, 0, 0, 8, fill=style.color, stroke=INK, stroke_width=0.8)
-    return as_text(root)
-
-
 def type_mark(number: int) -> str:
     """The line of a type of edges, for legends."""
     root = Svg("svg", {"class": "type-mark", "viewBox": "0 0 34 8", "aria-hidden": "true"})
@@ -111,6 +125,28 @@ def type_mark(number: int) -> str:
     if dash:
         line.set("stroke-dasharray", " ".join(_at(2 * length) for length in dash))
     return as_text(root)
+
+
+def node_styles(explanation: Explanation, nodes: IntArray) -> list[ClassStyle]:
+    """How nodes look: by their class, or by their number, the lowest that is mentioned light and the highest dark."""
+    infos = [explanation.nodes[node] for node in nodes.tolist()]
+    if all(info.number is None for info in infos):
+        return [class_style(info.label) for info in infos]
+    numbers = [info.number for info in explanation.nodes.values() if info.number is not None]
+    low, span = min(numbers), (max(numbers) - min(numbers)) or 1.0
+    return [class_style(UNKNOWN) if info.number is None else number_style((info.number - low) / span) for info in infos]
+
+
+def type_look(number: int) -> tuple[str, tuple[float, ...]]:
+    """Color and dash of a type; beyond six they come again, with other dashes."""
+    dash = TYPE_DASHES[(number + number // len(TYPE_COLORS)) % len(TYPE_DASHES)]
+    return TYPE_COLORS[number % len(TYPE_COLORS)], dash
+
+
+def shown_types(explanation: Explanation, views: Sequence[LocalView]) -> dict[int, str]:
+    """The types of the edges of some pictures with their names; none where edges have no type."""
+    present = {explanation.edges[edge].type for view in views for edge in view.edge_ids.tolist()}
+    return {number: name for number, name in enumerate(explanation.edge_types) if name in present}
 
 
 def _own_links(target: LocalView) -> Links:
@@ -128,30 +164,52 @@ def _case_links(vote: CaseVote, explanation: Explanation, target: LocalView) -> 
     return links
 
 
-def _draw(
+def draw(
     view: LocalView,
     points: Points,
-    links: Links,
     explanation: Explanation,
-    center: int,
+    links: Links | None = None,
     *,
-    own: bool | None,
-    href: Href | None,
-) -> str:
-    box = (-_REACH, -_REACH, 2 * _REACH, 2 * _REACH)
-    root = picture("local-graph", box, _in_words(view, explanation.caption(center)))
-    drawing = draw(view, points, explanation, names=own is not None or href is not None)
-    edges = add(root, "g", class_="edges", stroke=EDGE_COLOR, stroke_linecap="round")
-    for edge in drawing.edges:
-        _draw_edge(edges, edge, links.get(edge.info.id, []), explanation, own=own)
-    _draw_nodes(root, drawing.nodes, explanation, href)
-    for edge in drawing.edges:
-        for (x, y), number in zip((edge.badges * _DOWN).tolist(), edge.numbers):
-            group = _linked(add(root, "g", class_="number"), links.get(edge.info.id, []))
-            badge = {"x": x - _BADGE, "y": y - _BADGE, "width": 2 * _BADGE, "height": 2 * _BADGE, "rx": 3.5}
-            add(group, "rect", **badge, class_=match_class(number), fill=match_color(number), stroke="white")
-            _text(group, str(number), x, y + 3.6, 10, "white", "digit")
-    return as_text(root)
+    own: bool | None = None,
+    names: bool = True,
+    href: Href | None = None,
+) -> Svg:
+    """A local graph whose nodes stand at ``points`` [P, 2]; ``names`` are written if nodes are few.
+
+    It is the ``own`` one of the explained node, or that of a case; None: no similarities are known. ``links`` are the
+    edges of the explained node that its edges stand for. ``href`` is the address that a node leads to, or None.
+    """
+    infos, paths = [explanation.nodes[node] for node in view.nodes.tolist()], edge_paths(view, points)
+    names = names and len(infos) <= MOST_NODES_WITH_NAMES
+    written = [shorten(readable(info.caption), 14) if names else "" for info in infos[1:]]
+    root = picture("local-graph", (-_REACH, -_REACH, 2 * _REACH, 2 * _REACH), _in_words(view, infos[0].caption))
+    edges = add(root, "g", class_="edges", stroke=EDGE_COLOR, stroke_linecap="round", fill="none")
+    badges = number_places(view, points, paths, written if names else ())
+    columns = zip(
+        view.edge_ids.tolist(), view.ends.tolist(), paths, view.numbers, badges, view.similarity.tolist(),
+        edge_strengths(view.similarity).tolist(),
+    )  # fmt: skip
+    standing = []
+    for edge, ends, path, numbers, places, similarity, strength in columns:
+        info, matches = explanation.edges[edge], (links or {}).get(edge, [])
+        width = _THIN + (_WIDE - _THIN) * strength + (_BOLD if numbers else 0)
+        group = _linked(add(edges, "g", class_="edge", stroke_width=width), matches)
+        meaning = "" if own is None else f": {_meaning(similarity, matches, own=own)}"
+        title = edge_in_words(info, _name(explanation, info.start), _name(explanation, info.end))
+        add(group, "title", title + meaning)
+        _draw_edge(group, info, ends, path, numbers, explanation)
+        standing += [(place, number, matches) for place, number in zip((places * _DOWN).tolist(), numbers)]
+    _draw_nodes(root, infos, points * _DOWN, explanation, href)
+    for point, name in zip(points[1:], written):
+        if name:
+            x, y = name_place(point, name) * _DOWN
+            _text(root, name, x, y + 4, 11.5, FAINT, "name")
+    for (x, y), number, matches in standing:
+        group = _linked(add(root, "g", class_="number"), matches)
+        badge = {"x": x - _BADGE, "y": y - _BADGE, "width": 2 * _BADGE, "height": 2 * _BADGE, "rx": 3.5}
+        add(group, "rect", **badge, class_=match_class(number), fill=match_color(number), stroke="white")
+        _text(group, str(number), x, y + 3.6, 10, "white", "digit").set("font-weight", "700")
+    return root
 
 
 def _in_words(view: LocalView, name: str) -> str:
@@ -166,57 +224,66 @@ def _in_words(view: LocalView, name: str) -> str:
 
 
 def _draw_edge(
-    edges: Svg, edge: DrawnEdge, matches: list[tuple[int, float]], explanation: Explanation, *, own: bool | None
+    group: Svg, info: EdgeInfo, ends: Sequence[int], path: Points, numbers: tuple[int, ...], explanation: Explanation
 ) -> None:
-    width = _THIN + (_WIDE - _THIN) * edge.strength + (_BOLD if edge.numbers else 0)
-    group = _linked(add(edges, "g", class_="edge", stroke_width=width), matches)
-    meaning = "" if own is None else f": {_meaning(edge.similarity, matches, own=own)}"
-    ends = (_name(explanation, node) for node in (edge.info.start, edge.info.end))
-    add(group, "title", edge_in_words(edge.info, *ends) + meaning)
-    if edge.dash:
-        group.set("stroke-dasharray", " ".join(_at(_DASH * length) for length in edge.dash))
-        group.set("stroke-linecap", "butt")
-    if edge.strokes[0].number is None and edge.strokes[0].color != EDGE_COLOR:
-        group.set("stroke", edge.strokes[0].color)
-    for stroke in edge.strokes:
-        look = {} if stroke.number is None else {"class_": match_class(stroke.number), "stroke": stroke.color}
-        last = len(stroke.points) - 1
-        rough = (stroke.points * _DOWN)[[*range(0, last, 2), last]]  # a page holds thousands of edges
-        passed = 0.0  # of the stroke: the dashes of one line go on where those of the last one ended
-        for (x1, y1), (x2, y2) in itertools.pairwise(rough.tolist()):
-            shift = {"stroke_dashoffset": passed} if edge.dash and passed else {}
-            add(group, "line", x1=x1, y1=y1, x2=x2, y2=y2, **shift, **look)
-            passed += math.hypot(x2 - x1, y2 - y1)
-    if edge.head is not None:
-        kind = "arrow" if edge.head.number is None else f"arrow {match_class(edge.head.number)}"
-        corners = _corners(edge.head.points * _DOWN)
-        add(group, "polygon", points=corners, stroke="none", class_=kind, fill=edge.head.color)
+    """A line with a part in the color of each edge that it is matched with, and the head of its arrow.
+
+    ``ends`` are positions among the nodes; 0 is the center.
+    """
+    color = EDGE_COLOR
+    if info.type is not None:
+        color, dash = type_look(explanation.edge_types.index(info.type))
+        if dash:
+            group.set("stroke-dasharray", " ".join(_at(_DASH * length) for length in dash))
+            group.set("stroke-linecap", "butt")
+        if not numbers:
+            group.set("stroke", color)
+    looks = [{"class_": match_class(one), "stroke": match_color(one)} for one in numbers]
+    for piece, look in zip(pieces(path, max(1, len(numbers))), looks or [{}]):
+        add(group, "polyline", points=_corners(piece * _DOWN), **look)
+    if info.directed:
+        forward = info.start == info.ends[0]
+        radius = CENTER_RADIUS if ends[1 if forward else 0] == 0 else NODE_RADIUS
+        head = _arrow_head(path if forward else path[::-1], radius)
+        at = looks[-1 if forward else 0] if looks else {"class_": "", "stroke": color}  # of the part that it ends
+        kind = f"arrow {at['class_']}".rstrip()
+        add(group, "polygon", points=_corners(head * _DOWN), stroke="none", class_=kind, fill=at["stroke"])
 
 
-def _draw_nodes(root: Svg, drawn: list[DrawnNode], explanation: Explanation, href: Href | None) -> None:
-    radius = 9.0 if len(drawn) <= 16 else 7.5 if len(drawn) <= 30 else 6.5
-    x, y = drawn[0].place * _DOWN
+def _arrow_head(way: Points, radius: float) -> Points:
+    """The triangle of an arrow [3, 2] at the end of a way, whose tip touches a node of that radius."""
+    reach = path_length(way) - radius
+    tip, back = (point_after(way, max(place, 0.0)) for place in (reach, reach - _HEAD_LENGTH))
+    along = (tip - back) / max(float(np.linalg.norm(tip - back)), 1e-9)
+    across = np.array([-along[1], along[0]]) * _HEAD_WIDTH / 2
+    return np.array([tip, back + across, back - across])
+
+
+def _draw_nodes(
+    root: Svg, infos: Sequence[NodeInfo], places: Points, explanation: Explanation, href: Href | None
+) -> None:
+    radius = 9.0 if len(infos) <= 16 else 7.5 if len(infos) <= 30 else 6.5
+    x, y = places[0]
     add(root, "circle", class_="center", cx=x, cy=y, r=radius * 1.9, fill="white", stroke=INK, stroke_width=2)
     nodes = add(root, "g", class_="nodes", stroke="white", stroke_width=0.8)
-    for i, one in enumerate(drawn):
-        info, size, (x, y) = one.info, radius * (1.25 if i == 0 else 1), one.place * _DOWN
+    letters = any(info.label != UNKNOWN for info in infos) and max(map(len, explanation.class_names)) <= 2
+    styles = node_styles(explanation, np.array([info.id for info in infos]))
+    for i, (info, style, (x, y)) in enumerate(zip(infos, styles, places.tolist())):
+        size = radius * (1.25 if i == 0 else 1)
         rim = {"class_": "labeled", "stroke": INK, "stroke_width": "1.6"} if info.case else {}
         target = href(info.id) if href is not None else None
         # one stop of the tab key per picture: the table below has the same links
         holder = nodes if target is None else add(nodes, "a", href=target, tabindex="-1")
-        shape = _shape(holder, one.style.marker, x, y, size, fill=one.style.color, **rim)
+        mark = shape(holder, style.marker, x, y, size, fill=style.color, **rim)
         known = explanation.answer_of(info)
         known_answer = isolated(known) if known else f"{explanation.answer.kind} not known"
-        add(shape, "title", f"{_name(explanation, info.id)}: {known_answer}{', labeled' if info.case else ''}")
-        if one.letter:
-            _text(nodes, readable(one.letter), x, y + size * 0.36, size, one.style.ink, "letter")
-    for one in drawn:
-        if one.name:
-            x, y = one.name_place * _DOWN
-            _text(root, one.name, x, y + 4, 11.5, FAINT, "name")
+        add(mark, "title", f"{_name(explanation, info.id)}: {known_answer}{', labeled' if info.case else ''}")
+        if letters and info.label != UNKNOWN:
+            letter = readable(explanation.class_names[info.label])
+            _text(nodes, letter, x, y + size * 0.36, size, style.ink, "letter")
 
 
-def _shape(root: Svg, marker: str, x: float, y: float, r: float, **attributes: float | str) -> Svg:
+def shape(root: Svg, marker: str, x: float, y: float, r: float, **attributes: float | str) -> Svg:
     """The marker of a class, about as large as a circle of radius ``r``."""
     if marker == "o":
         return add(root, "circle", cx=x, cy=y, r=r, **attributes)
@@ -236,8 +303,9 @@ def _corners(points: Points) -> str:
     return " ".join(f"{_at(x)},{_at(y)}" for x, y in points.tolist())
 
 
-def _text(root: Svg, text: str, x: float, y: float, size: float, color: str, kind: str) -> None:
-    add(root, "text", text, x=x, y=y, font_size=size, text_anchor="middle", class_=kind, fill=color, stroke="none")
+def _text(root: Svg, text: str, x: float, y: float, size: float, color: str, kind: str) -> Svg:
+    look = {"text_anchor": "middle", "class_": kind, "fill": color, "stroke": "none"}
+    return add(root, "text", text, x=x, y=y, font_size=size, **look)
 
 
 def _meaning(value: float, matches: list[tuple[int, float]], *, own: bool) -> str:

@@ -39,12 +39,9 @@ class LabeledMemory(NamedTuple):
 
 
 def labeled_memory(trained: Model, novelty: Novelty | None, nodes: IntArray) -> LabeledMemory:
-    """Search the smallest sets that change predictions, audit the labeled nodes, find those that have no answer.
+    """The smallest sets that change predictions, the audit, and the nodes without an answer (None: not judged).
 
-    Args:
-        trained: the model.
-        novelty: of all nodes; None: the graph is too large to judge them.
-        nodes: that the page is about.
+    ``nodes`` are those that the page is about.
     """
     graph, every = trained.graph, len(nodes) == trained.graph.num_nodes
     certified = certify(trained, _looked_at(graph, nodes))

@@ -19,10 +19,9 @@ from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray, dense
 from se_gnn.labels.novelty import Novelty
 from se_gnn.model import Model
-from se_gnn.plot.drawing import shown_types
 from se_gnn.plot.figure import Bar, vote_bars
 from se_gnn.plot.local_view import LocalView, chosen_cases
-from se_gnn.plot.svg import Href, LocalGraphPicture, local_graph_pictures
+from se_gnn.plot.svg import Href, LocalGraphPicture, local_graph_pictures, shown_types
 
 MOST_VOTES = 15  # single cases; the others are summed up by class
 
@@ -111,7 +110,7 @@ def node_part(
         shown=shown,
         pictures=pictures,
         edges=_edge_rows(explanation, shown, pictures[0].view),
-        types=shown_types(explanation, *(picture.view.edge_ids for picture in pictures)),
+        types=shown_types(explanation, [picture.view for picture in pictures]),
     )
 
 

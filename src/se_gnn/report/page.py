@@ -22,7 +22,7 @@ from se_gnn.graph.arrays import IntArray
 from se_gnn.labels import Finding
 from se_gnn.labels.novelty import Novelty, novelty_of_all
 from se_gnn.model import Model, Prediction
-from se_gnn.model.numbers import NumberPrediction, predict_numbers
+from se_gnn.model.numbers import NumberPrediction, predict
 from se_gnn.report.card import card_values
 from se_gnn.report.labeled_memory import asked_for, find_misleading, labeled_memory
 from se_gnn.report.node import NodeImages, node_parts
@@ -90,8 +90,7 @@ def report_html(
     if prediction is None and not every:
         trained.ranker.hold(np.union1d(nodes, asked_for(graph)))  # all that follows asks for these nodes
     if prediction is None:
-        about = None if every else nodes
-        prediction = predict_numbers(trained, about) if graph.predicts_numbers else trained.predict(about)
+        prediction = predict(trained, None if every else nodes)
     prediction = prediction if len(prediction.nodes) == len(nodes) else prediction.of_nodes(nodes)
     if wanted is None:
         wanted = choose_nodes(prediction, graph)

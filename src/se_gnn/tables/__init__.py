@@ -12,26 +12,23 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from se_gnn.tables.edges import EdgeTable
-    from se_gnn.tables.imported import Imported, load_import
-    from se_gnn.tables.importer import read_tables
-    from se_gnn.tables.settings import ImportSettings, Summary
-
-__all__ = ["EdgeTable", "ImportSettings", "Imported", "Summary", "load_import", "read_tables"]
+    from se_gnn.tables.edges import EdgeTable as EdgeTable
+    from se_gnn.tables.given import read_new_nodes as read_new_nodes
+    from se_gnn.tables.imported import Imported as Imported
+    from se_gnn.tables.imported import load_import as load_import
+    from se_gnn.tables.importer import read_tables as read_tables
+    from se_gnn.tables.settings import ImportSettings as ImportSettings
+    from se_gnn.tables.settings import Summary as Summary
 
 _HOME = {
-    "EdgeTable": "edges",
-    "ImportSettings": "settings",
-    "Imported": "imported",
-    "Summary": "settings",
-    "load_import": "imported",
-    "read_tables": "importer",
-}
+    "EdgeTable": "edges", "ImportSettings": "settings", "Imported": "imported", "Summary": "settings",
+    "load_import": "imported", "read_new_nodes": "given", "read_tables": "importer",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     """Import what needs PyArrow when it is first used: the graphs of other libraries do without."""
-    if name not in __all__:
+    if name not in _HOME:
         raise AttributeError(f"module 'se_gnn.tables' has no attribute {name!r}")
     from se_gnn.optional import require
 

@@ -9,8 +9,8 @@ two types of nodes. Shapes: E edges, A attributes.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from se_gnn.errors import InputError, did_you_mean
 from se_gnn.graph import EdgeValues
-from se_gnn.graph.arrays import BoolArray, FloatArray, Int32Array, IntArray, dense
+from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray, dense
 from se_gnn.graph.columns import MISSING, type_prefix
 from se_gnn.graph.edge_values import ARRAYS, NO_TIME, as_seconds
 from se_gnn.tables.features import FittedColumns, encode_columns, fit_columns, raw_table
@@ -29,7 +29,6 @@ from se_gnn.tables.source import Table, such_rows
 from se_gnn.tables.values import as_names, date_form, parse_column, read_times
 
 ONE = ""  # name of the only node type, and of the only edge type
-NOTHING = FittedColumns()
 LISTED = 10  # dangling edges that an error shows
 BLOCK = 1 << 16  # names that are made bytes at a time
 TEXT_WORDS = 50  # of a text column of edges: their attributes are kept dense
@@ -57,50 +56,28 @@ def edge_tables(edges: Any) -> list[EdgeTable]:
     return list(edges) if isinstance(edges, list | tuple) else [EdgeTable(type="", table=edges)]
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class EdgeRoles:
-    """An edge table, or a block of it, and which of its columns are what; see :class:`ImportSettings`."""
+    """An edge table, and which of its columns are what; see :class:`ImportSettings`. It is read whole or in blocks."""
 
-    table: Table
-    ends: tuple[str, str]
-    of_type: str = ""  # of all its edges
-    joins: tuple[str, str] = ("", "")  # the node types
-    directed: bool = False
-    roles: Mapping[str, str] = field(default_factory=dict)  # the column of each part: weight, type, time
-    until_by: str | None = None  # the dates that `until` cuts by, also where edges carry no date
-    ignore: Sequence[str] = ()
-    kinds: Mapping[str, str] = field(default_factory=dict)
-    empty_weight: float | None = None  # of an edge without one; None: the median of the table
-    dates: tuple[str, str | None] | None = None  # how dates are written; None: as the table looks
-    notes: tuple[str, ...] = ()  # what people should know about the roles
-    fitted: FittedColumns = NOTHING  # the encoding of its attributes
-
-    @classmethod
-    def of(cls, settings: ImportSettings, given: EdgeTable, ids: Mapping[str, Ids]) -> EdgeRoles:
-        """The settings as far as they are about one table; where each type has one, it has some of the columns."""
-        table: Table = given.table
-
-        def own(names: Iterable[str]) -> list[str]:
-            return [name for name in names if name in table.columns or not given.type]
-
+    def __init__(self, given: EdgeTable, settings: ImportSettings, ids: Mapping[str, Ids]) -> None:
+        self.table: Table = given.table
+        self.of_type, self.ends = given.type, settings.ends_of(given.type)
+        self.table.check_has(*self.ends)
         columns = {"weight": settings.edge_weight, "type": settings.edge_type, "time": settings.edge_time}
-        roles = {part: name for part, name in columns.items() if name is not None and own([name])}
-        ends, ignore = settings.ends_of(given.type), own(settings.edge_ignore)
-        table.check_has(*ends)
-        wrong = next((name for name in (*roles.values(), *ignore) if name in ends), None)
+        # where each type has a table, it has some of the columns
+        self.roles = {part: name for part, name in columns.items() if name in self.table.columns and name is not None}
+        self.ignore = [name for name in settings.edge_ignore if name in self.table.columns]
+        wrong = next((name for name in (*self.roles.values(), *self.ignore) if name in self.ends), None)
         if wrong is not None:
-            raise InputError(f"{table.name}: column {wrong!r} is an end of the edges, it cannot be anything else")
-        return cls(
-            table=table,
-            ends=ends,
-            of_type=given.type,
-            joins=_joined_types(given, ends, ids),
-            directed=settings.directed,
-            roles=roles,
-            until_by=roles.get("time"),
-            ignore=ignore,
-            kinds={name: settings.edge_kinds[name] for name in own(settings.edge_kinds)},
-        )
+            raise InputError(f"{self.table.name}: column {wrong!r} is an end of the edges, it cannot be anything else")
+        self.joins = _joined_types(given, self.ends, ids)  # the node types
+        self.kinds = {name: kind for name, kind in settings.edge_kinds.items() if name in self.table.columns}
+        self.directed, self.until = settings.directed, settings.until
+        self.until_by = self.roles.get("time")  # the dates that `until` cuts by, also where edges carry no date
+        self.empty_weight: float | None = None  # of an edge without one; None: the median of the table
+        self.dates: tuple[str, str | None] | None = None  # how dates are written; None: as the table looks
+        self.fitted = FittedColumns()  # the encoding of its attributes
+        self.notes: list[str] = []  # what people should know about the roles
 
     @property
     def shown(self) -> list[str]:
@@ -112,48 +89,47 @@ class EdgeRoles:
         """The column with dates."""
         return self.roles.get("time") or self.until_by
 
-    def times(self) -> IntArray:
+    def times(self, block: Table) -> IntArray:
         """The date of each row."""
-        return read_times(self.table, str(self.dated_by), self.dates)
+        return read_times(block, str(self.dated_by), self.dates)
 
-    def until(self, date: str | None) -> BoolArray | None:
-        """Whether each row is an edge up to a date, or without one; None: all are."""
-        if date is None or self.until_by is None:
+    def in_time(self, block: Table) -> IntArray | None:
+        """The rows that are edges up to the last date, or without one; None: all are."""
+        if self.until is None or self.until_by is None:
             return None
-        kept: BoolArray = self.times() <= as_seconds(date)
-        return kept
+        return np.flatnonzero(self.times(block) <= as_seconds(self.until))
 
-    def like(self, template: EdgeValues | None, fitted: FittedColumns) -> EdgeRoles:
-        """The same with the direction and the columns that the edges of a graph carry, and the encoding of these.
+    def fit(self) -> None:
+        """Fit the encoding of its attributes; rows after the last date have no influence."""
+        names = [name for name in self.shown if name not in self.roles.values()]
+        rows = self.in_time(self.table)
+        self.fitted = fit_columns(self.table, names, kinds=self.kinds, text_words=TEXT_WORDS, rows=rows)
+
+    def carry(self, template: EdgeValues | None) -> None:
+        """Take over the direction and the columns that the edges of a graph carry.
 
         What a block of rows does not show is found in the whole table: the median weight, and the form of dates.
         """
         known = () if template is None else template.names
-        roles = {part: name for part, name in known if not self.of_type or name in self.table.columns}
-        directed = template is not None and template.direction is not None
-        whole, notes = dataclasses.replace(self, directed=directed, roles=roles), list[str]()
-        if "weight" in roles:
-            weights, empty = whole.weights()
-            median = float(np.median(weights))
-            whole = dataclasses.replace(whole, empty_weight=median)
+        self.roles = {part: name for part, name in known if not self.of_type or name in self.table.columns}
+        self.directed = template is not None and template.direction is not None
+        if "weight" in self.roles:
+            weights, empty = self.weights(self.table)
+            self.empty_weight = float(np.median(weights))
             if empty:
-                notes.append(
-                    f"{empty:,} edges of {self.table.name} have no weight: they count as the median edge, {median:g}"
-                )
-        if whole.dated_by is not None:
-            whole = dataclasses.replace(whole, dates=date_form(self.table, whole.dated_by))
-            undated = int((whole.times() == NO_TIME).sum()) if "time" in roles else 0
+                why = f"have no weight: they count as the median edge, {self.empty_weight:g}"
+                self.notes.append(f"{empty:,} edges of {self.table.name} {why}")
+        if self.dated_by is not None:
+            self.dates = date_form(self.table, self.dated_by)
+            undated = int((self.times(self.table) == NO_TIME).sum()) if "time" in self.roles else 0
             if undated:
-                notes.append(f"{undated:,} edges of {self.table.name} have no date: they are taken as always there")
-        return dataclasses.replace(whole, notes=tuple(notes), fitted=fitted)
+                self.notes.append(
+                    f"{undated:,} edges of {self.table.name} have no date: they are taken as always there"
+                )
 
-    def blocks(self, rows: int | None) -> Iterator[EdgeRoles]:
-        """Some rows at a time; None: all at once."""
-        return (dataclasses.replace(self, table=table) for table in self.table.blocks(rows))
-
-    def weights(self) -> tuple[FloatArray, int]:
+    def weights(self, table: Table) -> tuple[FloatArray, int]:
         """The weight of each row, and how many are empty: these get the median of the others."""
-        table, name = self.table, self.roles["weight"]
+        name = self.roles["weight"]
         parsed = parse_column(table, name, kind="number")
         assert parsed.numbers is not None
         numbers = parsed.numbers
@@ -173,24 +149,26 @@ class EdgeRoles:
         filled = np.where(parsed.missing, np.nanmedian(weights) if usual is None else usual, weights)
         return filled.astype(np.float32), empty
 
-    def types(self, known: Sequence[str], rows: IntArray) -> Int32Array:
+    def types(self, block: Table, known: Sequence[str], rows: IntArray) -> Int32Array:
         """The type of some rows, positions in those that are ``known``; another one is an error."""
         if "type" not in self.roles:
             if self.of_type not in known:
                 raise InputError(f"{self.table.name}: name the type of these edges, one of {', '.join(known)}")
             return np.full(len(rows), known.index(self.of_type), np.int32)
-        named = type_names(self.table, self.roles["type"]).take(pa.array(rows))
+        named = type_names(block, self.roles["type"]).take(pa.array(rows))
         found = pc.fill_null(pc.index_in(named, value_set=pa.array(known, pa.string())), -1)
         types: Int32Array = found.to_numpy(zero_copy_only=False).astype(np.int32)
         unknown = np.flatnonzero(types < 0)
         if len(unknown):
             text = named[int(unknown[0])].as_py()
             message = f"{text!r} is not an edge type that the model knows: {', '.join(map(repr, known))}"
-            raise self.table.error(self.roles["type"], int(rows[unknown[0]]), message + did_you_mean(text, known))
+            raise block.error(self.roles["type"], int(rows[unknown[0]]), message + did_you_mean(text, known))
         return types
 
-    def read(self, template: EdgeValues | None, rows: IntArray, cells: Sequence[str]) -> EdgeValues | None:
-        """What the edges in some rows carry: all that the template does, and the cells of some columns.
+    def read(
+        self, block: Table, template: EdgeValues | None, rows: IntArray, cells: Sequence[str]
+    ) -> EdgeValues | None:
+        """What the edges in some rows of a block carry: all that the template does, and the cells of some columns.
 
         Edges whose table has no weight count 1, those without a date have none, and attributes of others are 0.
         """
@@ -200,11 +178,13 @@ class EdgeRoles:
         if template.direction is not None:
             arrays["direction"] = np.ones(len(rows), np.int8)
         if template.weight is not None:
-            arrays["weight"] = self.weights()[0][rows] if "weight" in self.roles else np.ones(len(rows), np.float32)
+            arrays["weight"] = (
+                self.weights(block)[0][rows] if "weight" in self.roles else np.ones(len(rows), np.float32)
+            )
         if template.type is not None:
-            arrays["type"] = self.types(template.type_names, rows)
+            arrays["type"] = self.types(block, template.type_names, rows)
         if template.time is not None:
-            arrays["time"] = self.times()[rows] if "time" in self.roles else np.full(len(rows), NO_TIME)
+            arrays["time"] = self.times(block)[rows] if "time" in self.roles else np.full(len(rows), NO_TIME)
         if template.attributes is not None:
             if not template.columns:
                 raise InputError(
@@ -212,23 +192,19 @@ class EdgeRoles:
                     "cannot be encoded"
                 )
             first = next((one.first for one in template.columns if one.name.startswith(type_prefix(self.of_type))), 0)
-            own = dense(encode_columns(self.table, own_columns(template.columns, self.of_type), rows))
+            own = dense(encode_columns(block, own_columns(template.columns, self.of_type), rows))
             arrays["attributes"] = np.zeros((len(rows), template.num_attributes), np.float32)
             arrays["attributes"][:, first : first + own.shape[1]] = own
-        return dataclasses.replace(template, **arrays, raw=raw_table(self.table, cells, rows) if cells else None)
+        return dataclasses.replace(template, **arrays, raw=raw_table(block, cells, rows) if cells else None)
 
 
-def fit_edges(edges: Sequence[EdgeRoles], until: str | None) -> tuple[EdgeValues | None, list[FittedColumns]]:
-    """What the edges of all tables carry, as values of no edge, and the attributes of each; None: nothing.
+def fit_edges(edges: Sequence[EdgeRoles]) -> EdgeValues | None:
+    """Fit what the edges of all tables carry, as values of no edge; None: nothing.
 
-    Where each edge type has a table of its own, its attributes are a block of their own. Rows after the date ``until``
-    have no influence.
+    Where each edge type has a table of its own, its attributes are a block of their own.
     """
-    fitted, kept = [], [one.until(until) for one in edges]
-    for one, in_time in zip(edges, kept):
-        names = [name for name in one.shown if name not in one.roles.values()]
-        rows = None if in_time is None else np.flatnonzero(in_time)
-        fitted.append(fit_columns(one.table, names, kinds=one.kinds, text_words=TEXT_WORDS, rows=rows))
+    for one in edges:
+        one.fit()
     roles = {part: name for one in edges for part, name in one.roles.items()}
     parts: dict[str, Any] = {part: np.empty(0, ARRAYS[part]) for part in roles}
     if edges[0].directed:
@@ -237,13 +213,14 @@ def fit_edges(edges: Sequence[EdgeRoles], until: str | None) -> tuple[EdgeValues
         parts |= {"type": np.empty(0, np.int32), "type_names": tuple(one.of_type for one in edges)}
     elif "type" in roles:
         named = type_names(edges[0].table, roles["type"])
-        named = named if kept[0] is None else named.filter(pa.array(kept[0]))
+        rows = edges[0].in_time(edges[0].table)
+        named = named if rows is None else named.take(pa.array(rows))
         parts["type_names"] = tuple(sorted(pc.unique(named).to_pylist()))
-    columns = joined_columns({one.of_type: own.columns for one, own in zip(edges, fitted)}, marked=False)
+    columns = joined_columns({one.of_type: one.fitted.columns for one in edges}, marked=False)
     if columns:
         parts |= {"attributes": np.empty((0, columns[-1].features.stop), np.float32), "columns": columns}
         parts["attribute_names"] = tuple(name for column in columns for name in column.feature_names)
-    return (EdgeValues(**parts, names=tuple(roles.items())) if parts else None), fitted
+    return EdgeValues(**parts, names=tuple(roles.items())) if parts else None
 
 
 def type_names(table: Table, column: str) -> pa.Array:
@@ -337,7 +314,9 @@ def _type_of(given: EdgeTable, end: str, ids: Mapping[str, Ids]) -> str:
     return best[0]
 
 
-def find_ends(one: EdgeRoles, ids: Mapping[str, Ids], *, nodes: str, hint: str | None) -> tuple[IntArray, IntArray]:
+def find_ends(
+    one: EdgeRoles, block: Table, ids: Mapping[str, Ids], *, nodes: str, hint: str | None
+) -> tuple[IntArray, IntArray]:
     """The nodes that the ends of edges name, [E, 2], and the rows of these edges, [E].
 
     Rows that refer to unknown nodes are an error, which calls the tables that have the nodes ``nodes`` and ends with a
@@ -346,20 +325,26 @@ def find_ends(one: EdgeRoles, ids: Mapping[str, Ids], *, nodes: str, hint: str |
     Each end is looked up among the nodes of its type: ids of two types may be the same. An end that is a node of
     another type is an error, because edges between those types were not declared.
     """
-    names = [as_names(one.table, end, missing=()) for end in one.ends]
+    names = [as_names(block, end, missing=()) for end in one.ends]
     pairs = np.stack([ids[own].positions(column) for own, column in zip(one.joins, names)], axis=1)
     known = (pairs >= 0).all(axis=1)
     if not known.all():
-        _check_lost(one, names, pairs, ids, nodes, hint)
+        _check_lost(one, block, names, pairs, ids, nodes, hint)
     found = [ids[own].in_graph(place) for own, place in zip(one.joins, pairs[known].T)]
     return np.stack(found, axis=1), np.flatnonzero(known)
 
 
 def _check_lost(
-    one: EdgeRoles, names: Sequence[pa.Array], pairs: IntArray, ids: Mapping[str, Ids], nodes: str, hint: str | None
+    one: EdgeRoles,
+    table: Table,
+    names: Sequence[pa.Array],
+    pairs: IntArray,
+    ids: Mapping[str, Ids],
+    nodes: str,
+    hint: str | None,
 ) -> None:
     """Refuse ends of another node type, and unknown ends unless dangling edges are dropped."""
-    table, joins = one.table, one.joins
+    joins = one.joins
     for end, texts, own, places in zip(one.ends, names, joins, pairs.T):
         missing = np.flatnonzero(places < 0)
         for other, known in ids.items():

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 from se_gnn.errors import InputError
 from se_gnn.graph import RawTable
-from se_gnn.graph.arrays import Features, Float64Array, IntArray, dense
+from se_gnn.graph.arrays import Features, IntArray, dense
 from se_gnn.graph.columns import (
     NO_TEXT,
     BooleanColumn,
@@ -66,11 +66,6 @@ class FittedColumns:
         """Number of features."""
         return sum(column.size for column in self.columns)
 
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """What people see for each feature."""
-        return tuple(name for column in self.columns for name in column.feature_names)
-
 
 def fit_columns(
     table: Table,
@@ -83,13 +78,8 @@ def fit_columns(
 ) -> FittedColumns:
     """Fit an encoding of each column that says something about a row; there may be none.
 
-    Args:
-        table: a node table or an edge table.
-        names: the columns to look at.
-        kinds: what a column is, where it is not understood right.
-        keep: columns to use although they look like keys.
-        text_words: the most words of a text column that become features.
-        rows: those that are fitted on; None: all.
+    ``kinds`` are those of columns that are not understood right, columns to ``keep`` may look like keys, and ``rows``
+    are those that are fitted on; None: all.
     """
     check_kinds(table, kinds, names)
     columns: list[Column] = []
@@ -123,7 +113,13 @@ def fit_columns(
 def known_columns(table: Table, columns: Sequence[Column]) -> FittedColumns:
     """Columns that were fitted on an earlier table, with what people should know about those of this one."""
     parsed = [_parse_known(table, column) for column in columns]
-    warnings = [text for column, values in zip(columns, parsed) for text in _unmarked(column, values)]
+    warnings = []
+    for column, missing in zip(columns, (int(one.missing.sum()) for one in parsed)):
+        if missing and not column.marked:
+            numbers = column.kind in ("number", "boolean", "date")
+            filled = "filled with the mean" if numbers else "without a category or a word"
+            why = f"but none in the rows that the encoding was fitted on: {filled}, unmarked"
+            warnings.append(f"column {column.name!r}: {missing:,} missing values, {why}")
     return FittedColumns(tuple(columns), tuple(map(_summary, columns, parsed)), tuple(warnings))
 
 
@@ -143,7 +139,7 @@ def _parse_known(table: Table, column: Column) -> Parsed:
     return parse_column(table, column.name, kind=column.kind, pattern=pattern, decimal=known)
 
 
-def number_leaks(columns: Sequence[Column], features: Features, values: Float64Array) -> list[str]:
+def number_leaks(columns: Sequence[Column], features: Features, values: Any) -> list[str]:
     """Columns that are the number to predict in another form, by the features and values of training rows."""
     if not isinstance(features, np.ndarray) or len(values) < FEWEST_ROWS:
         return []
@@ -159,15 +155,7 @@ def number_leaks(columns: Sequence[Column], features: Features, values: Float64A
 
 
 def fit_column(name: str, parsed: Parsed, first: int, *, text_words: int, keep: bool = False) -> Column | str:
-    """The encoding of a column, from all rows; or why it says nothing about a node.
-
-    Args:
-        name: of the column.
-        parsed: its values.
-        first: its first feature.
-        text_words: the most words that become features.
-        keep: use it although it tells rows apart.
-    """
+    """The encoding of a column, from all rows; or why it says nothing about a node."""
     if not keep and (parsed.identifier or is_key(parsed)):
         return KEY if parsed.kind == "number" else NAMES_ROWS
     present = ~parsed.missing
@@ -288,16 +276,7 @@ def _summary(column: Column, parsed: Parsed) -> ColumnSummary:
     return ColumnSummary(name=column.name, kind=column.kind, num_features=column.size, missing=missing, note=note)
 
 
-def _unmarked(column: Column, parsed: Parsed) -> list[str]:
-    missing = int(parsed.missing.sum())
-    if column.marked or not missing:
-        return []
-    filled = "filled with the mean" if column.kind in ("number", "boolean", "date") else "without a category or a word"
-    message = f"{missing:,} missing values, but none in the rows that the encoding was fitted on: {filled}, unmarked"
-    return [f"column {column.name!r}: {message}"]
-
-
-def class_leaks(columns: Sequence[Column], features: Features, labels: IntArray, seed: int) -> list[str]:
+def class_leaks(columns: Sequence[Column], features: Features, labels: Any) -> list[str]:
     """Columns from which a decision tree reads the class of training rows, by their features and labels.
 
     Its cross-validated accuracy is balanced: among 2% frauds, saying "no fraud" is right 98 times out of 100 and tells
@@ -307,8 +286,7 @@ def class_leaks(columns: Sequence[Column], features: Features, labels: IntArray,
     from sklearn.tree import DecisionTreeClassifier
 
     if len(labels) > MOST_ROWS:
-        generator = np.random.default_rng(seed)
-        chosen = np.sort(generator.choice(len(labels), MOST_ROWS, replace=False))
+        chosen = np.sort(np.random.default_rng(0).choice(len(labels), MOST_ROWS, replace=False))
         features, labels = features[chosen], labels[chosen]
     counts = np.bincount(labels)
     enough = np.isin(labels, np.flatnonzero(counts >= FEWEST_ROWS))
@@ -333,11 +311,7 @@ def class_leaks(columns: Sequence[Column], features: Features, labels: IntArray,
 def raw_table(table: Table, names: Sequence[str], rows: IntArray | None = None, *, prefix: str = "") -> RawTable:
     """Cells of some columns and rows as they are read; long texts are cut, so that a graph does not become a library.
 
-    Args:
-        table: where the cells are.
-        names: what the columns are to be called; a column that the table does not have is empty.
-        rows: None: all.
-        prefix: stands before the names of the table's own columns.
+    Columns are called ``prefix`` and the name in the table; one that the table does not have is empty.
     """
     count = len(table) if rows is None else len(rows)
     own = {prefix + name: name for name in table.columns}

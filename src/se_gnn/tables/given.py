@@ -1,13 +1,15 @@
 """Tables of nodes and edges that were given: read, checked, and their columns fitted or known from another graph.
 
-An import and rows that join a graph later (`se_gnn.tables.new_nodes`) are the same thing up to here. Tables that do not
-fit into memory are read some rows at a time; those that do are one block. Shapes: N nodes of all types, E edges.
+An import (`se_gnn.tables.importer`) and rows that join a graph later (:func:`read_new_nodes`) are the same thing up to
+here. Tables that do not fit into memory are read some rows at a time; those that do are one block.
+Shapes: N nodes of all types, E edges.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -19,13 +21,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
 
-from se_gnn.errors import InputError
+from se_gnn.errors import InputError, did_you_mean
 from se_gnn.graph import EdgeValues, Graph, RawTable
 from se_gnn.graph.arrays import Features, IntArray
 from se_gnn.graph.columns import Column, type_prefix
+from se_gnn.graph.extend import NewNodes
 from se_gnn.graph.rows import features_like
 from se_gnn.graph.streaming import EdgeBlock
-from se_gnn.tables.edges import ONE, EdgeRoles, EdgeTable, Ids, find_ends, fit_edges
+from se_gnn.tables.edges import ONE, EdgeRoles, EdgeTable, Ids, edge_tables, find_ends, fit_edges
 from se_gnn.tables.features import known_columns, raw_table, row_digests
 from se_gnn.tables.node_types import dense_if_filled, joined_columns, mean_length, own_columns, type_mark, typed_rows
 from se_gnn.tables.nodes import NodeTable
@@ -46,10 +49,13 @@ def read_given(
     work: Path | None = None,
 ) -> tuple[dict[str, Table], list[EdgeTable]]:
     """All tables, as they were given; ``work`` is a folder for those that do not fit into memory."""
-    how: dict[str, Any] = {name: getattr(settings, name) for name in ("separator", "encoding", "decimal", "missing")}
-    how["work"] = work
-    of_nodes = {name: read_table(table, what=f"{new}nodes {name}".strip(), **how) for name, table in nodes.items()}
-    of_edges = [read_table(one.table, what=f"{new}edges {one.type}".strip(), of_edges=True, **how) for one in edges]
+    of_nodes = {
+        name: read_table(table, settings, what=f"{new}nodes {name}".strip(), work=work) for name, table in nodes.items()
+    }
+    of_edges = [
+        read_table(one.table, settings, what=f"{new}edges {one.type}".strip(), of_edges=True, work=work)
+        for one in edges
+    ]
     return of_nodes, [dataclasses.replace(one, table=table) for one, table in zip(edges, of_edges)]
 
 
@@ -81,15 +87,16 @@ class GivenTables:
         self.several = ONE not in nodes
         self.nodes = [NodeTable(name, table, settings, like) for name, table in nodes.items()]
         self.ids = self._ids()
-        roles = [EdgeRoles.of(settings, one, self.ids) for one in edges]
-        self.carried: EdgeValues | None  # by the edges of all tables, as values of no edge
+        self.edges = [EdgeRoles(one, settings, self.ids) for one in edges]
         if like is None:
-            self.carried, fitted = fit_edges(roles, settings.until)
+            self.carried = fit_edges(self.edges)  # by the edges of all tables, as values of no edge
         else:
             self.carried = None if like.edge_values is None else like.edge_values.take(np.empty(0, np.int64))
             columns = (self.carried and self.carried.columns) or ()
-            fitted = [known_columns(one.table, own_columns(columns, one.of_type)) for one in roles]
-        self.edges = [one.like(self.carried, own) for one, own in zip(roles, fitted)]
+            for one in self.edges:
+                one.fitted = known_columns(one.table, own_columns(columns, one.of_type))
+        for one in self.edges:
+            one.carry(self.carried)
         self.structure: tuple[Column, ...] = ()  # where no column of the only node table says anything about a node
         self.counts = Counter[str]()  # of rows of the edge tables: given, dangling and later, which are left out
 
@@ -207,30 +214,29 @@ class GivenTables:
         if carried is not None and self.budget is not None:
             carried = dataclasses.replace(carried, raw=None)
         for one in self.edges:
-            for block in one.blocks(rows_within(self.budget, BYTES_A_CELL * (2 + len(one.shown)))):
-                pairs, rows = self._rows(block)
+            for block in one.table.blocks(rows_within(self.budget, BYTES_A_CELL * (2 + len(one.shown)))):
+                pairs, rows = self._rows(one, block)
                 if self.budget is None or carried is None:
-                    yield EdgeBlock(pairs, block.read(carried, rows, cells))
+                    yield EdgeBlock(pairs, one.read(block, carried, rows, cells))
                 else:
-                    yield EdgeBlock(pairs, block.read(carried, rows, ()), row_digests(block.table, cells, rows))
+                    yield EdgeBlock(pairs, one.read(block, carried, rows, ()), row_digests(block, cells, rows))
         lost, later = self.counts["dangling"], self.counts["later"]
         if self.edges and lost + later == self.counts["given"]:
             raise InputError(
                 f"no row becomes an edge: {lost:,} refer to unknown nodes, {later:,} are after the last date"
             )
 
-    def _rows(self, one: EdgeRoles) -> tuple[IntArray, IntArray]:
+    def _rows(self, one: EdgeRoles, block: Table) -> tuple[IntArray, IntArray]:
         """The nodes that edges join, and their rows; those that are no edges are counted."""
         tables = [of.table.name for of in self.nodes if self.joined is not None or of.type in one.joins]
         if self.joined is None:
-            hint = None if self.settings.drop_dangling else DROP
-            pairs, rows = find_ends(one, self.ids, nodes=" or ".join(dict.fromkeys(tables)), hint=hint)
+            nodes, hint = " or ".join(dict.fromkeys(tables)), None if self.settings.drop_dangling else DROP
         else:
-            pairs, rows = find_ends(one, self.ids, nodes=" nor ".join([self.joined.name, *tables]), hint=JOIN)
-        in_time = one.until(self.settings.until)
-        kept = slice(None) if in_time is None else np.flatnonzero(in_time[rows])
-        count = len(one.table)
-        self.counts.update(given=count, dangling=count - len(rows), later=len(rows) - len(rows[kept]))
+            nodes, hint = " nor ".join([self.joined.name, *tables]), JOIN
+        pairs, rows = find_ends(one, block, self.ids, nodes=nodes, hint=hint)
+        in_time = one.in_time(block)
+        kept = np.arange(len(rows)) if in_time is None else np.flatnonzero(np.isin(rows, in_time))
+        self.counts.update(given=len(block), dangling=len(block) - len(rows), later=len(rows) - len(kept))
         return pairs[kept], rows[kept]
 
     def all_edges(self) -> tuple[IntArray, EdgeValues | None]:
@@ -239,3 +245,142 @@ class GivenTables:
         held = [block.values for block in blocks if block.values is not None]
         pairs = np.concatenate([np.empty((0, 2), np.int64), *(block.pairs for block in blocks)])
         return pairs, functools.reduce(EdgeValues.joined, held) if held else None
+
+
+def read_new_nodes(
+    graph: Graph,
+    nodes: Any,
+    edges: Any = None,
+    *,
+    id: str | None = None,
+    source: str | None = None,
+    target: str | None = None,
+    caption: str | None = None,
+    ignore: Sequence[str] = (),
+    decimal: str | None = None,
+    missing: Sequence[str] = (),
+    separator: str | None = None,
+    encoding: str | None = None,
+) -> NewNodes:
+    """Read new nodes and their edges; nothing is fitted. Columns that are not named are called as in the import.
+
+    Args:
+        graph: the graph that they join, imported from tables.
+        nodes: one row per new node, with the columns of the graph's table: a path, a DataFrame or an Arrow table. Where
+            the graph has several types of nodes: a dictionary of such tables by type.
+        edges: one row per edge, its ends by name; an end is a known node or a new one. Where each edge type had a table
+            of its own: a dictionary by type, or a list of :class:`EdgeTable`. None: there are none.
+        id: column that names the new nodes.
+        source: column with one end of an edge.
+        target: column with the other end.
+        caption: column with what people see for a node.
+        ignore: columns that the graph's table did not have, to be left out; without it they are an error.
+        decimal: decimal point of numbers where the encoding does not say; None: detected.
+        missing: words that mean "no value".
+        separator: between the columns of a CSV file; None: detected.
+        encoding: of a CSV file; None: detected.
+    """
+    if graph.columns is None:
+        raise InputError(
+            f"{graph.name} was not imported from tables, so that rows of a table cannot be encoded: give the features "
+            "of new nodes as an array, SEGNNClassifier.extend(features, edges) in Python"
+        )
+    sources = dict(nodes) if isinstance(nodes, Mapping) else {ONE: nodes}
+    given, values, roles = [] if edges is None else edge_tables(edges), graph.edge_values, dict(graph.nodes.roles)
+    by_table = values is not None and values.type is not None and "type" not in dict(values.names)
+    edge_types = values.type_names if values is not None and by_table else (ONE,)
+    _check_types(graph, "nodes", list(sources), graph.node_type_names or (ONE,))
+    _check_types(graph, "edges", [one.type for one in given], edge_types)
+
+    def called(role: str, column: str | None, types: Sequence[str]) -> dict[str, str]:
+        """The column of each type that has a role: as named, as in the import, or called as the role is."""
+        return {name: column or roles.get(f"{role} of {name}") or roles.get(role, role) for name in types}
+
+    ids = called("id", id, list(sources))
+    settings = ImportSettings(
+        id=ids.get(ONE, ids),
+        label=roles.get("label", "(label)"),
+        split=roles.get("split"),
+        source=called("source", source, edge_types),
+        target=called("target", target, edge_types),
+        caption=caption or roles.get("caption"),
+        ignore=ignore,
+        decimal=decimal,
+        missing=missing,
+        separator=separator,
+        encoding=encoding,
+    )
+    tables, of_edges = read_given(sources, given, settings, new="new ")
+    for name, table in tables.items():
+        table.check_has(ids[name], caption, *ignore)
+        _check_columns(graph, name, table, settings)
+    found = GivenTables(tables, of_edges, settings, graph, joins=True)
+    names: list[str] = [name for own in found.names() for name in own.to_pylist()]
+    known = graph.nodes.known(names)
+    if known:
+        _refuse_known(found, known[0], names.index(known[0]))
+    pairs, carried = found.all_edges()
+    features = found.features(np.concatenate([graph.edges.ends, pairs]) if not found.has_attributes else pairs)
+    captions = [text for one in found.nodes for text in one.captions().to_pylist()]
+    return NewNodes(
+        names=tuple(names),
+        features=features[-len(names) :],
+        pairs=pairs,
+        edge_values=carried,
+        known_features=None if found.has_attributes else features[: -len(names)],
+        captions=tuple(captions) if any(captions) else None,
+        raw=found.raw(),
+        node_types=found.node_types(),
+        notes=tuple(_notes(found)),
+    )
+
+
+def _notes(found: GivenTables) -> list[str]:
+    """What people should know about the rows."""
+    notes = []
+    for one in found.nodes:
+        notes += [*one.table.notes, *one.notes]
+        for role, name in (("label", one.settings.label), ("split", one.settings.split)):
+            if name in one.table.columns and name not in one.settings.ignore:
+                notes.append(
+                    f"column {name!r} of {one.table.name} is the {role} of known nodes: it is not read of new ones"
+                )
+    for one in found.nodes:
+        notes += one.fitted.warnings
+        seen = [column for column in one.fitted.summaries if "categor" in column.note or "(other)" in column.note]
+        notes += [f"column {column.name!r}: {column.note}" for column in seen]
+    return notes
+
+
+def _refuse_known(found: GivenTables, name: str, place: int) -> None:
+    """Refuse a new node with the name of a known one."""
+    for one in found.nodes:
+        if place < len(one):
+            graph = found.joined.name if found.joined is not None else ""
+            raise one.table.error(one.id, place, f"node {name!r} is in {graph} already; new nodes have new names")
+        place -= len(one)
+
+
+def _check_types(graph: Graph, what: str, given: Sequence[str], known: Sequence[str]) -> None:
+    """Refuse tables of new nodes or edges of a type that the graph does not have; the only type has no name."""
+    if set(given) <= set(known):
+        return
+    if list(known) == [ONE]:
+        raise InputError(f"{graph.name} has {what} of one type: give new {what} as one table, without a type")
+    listed = ", ".join(f"{name}=FILE" for name in known)
+    raise InputError(f"{graph.name} has several types of {what}: say of which type new {what} are, as {listed}")
+
+
+def _check_columns(graph: Graph, type_name: str, table: Table, settings: ImportSettings) -> None:
+    """Refuse columns that the table of the graph did not have."""
+    prefix, shown = type_prefix(type_name), [one.name for one in own_columns(graph.columns or (), type_name)]
+    if graph.raw is not None:
+        shown = [name.removeprefix(prefix) for name in graph.raw.columns if name.startswith(prefix)]
+    known = [*shown, *settings.taken(type_name), *settings.ignore, *filter(None, [settings.caption])]
+    unknown = [name for name in table.columns if name not in known]
+    if unknown:
+        hint = did_you_mean(unknown[0], known)
+        raise InputError(
+            f"{table.name} has columns that the graph's table did not have: {', '.join(map(repr, unknown[:10]))}{hint}"
+            f"; --column {shlex.quote(f'{unknown[0]}=ignore')} leaves one out"
+        )

@@ -180,19 +180,18 @@ class _Column:
 Ends = tuple[_Column, _Column]
 
 
-def guess_tables(paths: Sequence[str], *, label: str | None = None, **options: Any) -> Guess:
+def guess_tables(paths: Sequence[str], *, label: str | None = None) -> Guess:
     """Propose what the columns of some tables are.
 
     Args:
         paths: CSV or Parquet files, at least one of nodes and one of edges, in any order.
         label: the column to predict, classes or numbers; None: the likeliest one.
-        options: how CSV files are read: ``separator``, ``encoding``.
     """
     if len(paths) < 2:
         raise InputError("give at least two tables: one row per node in the first, one row per edge in the second")
     if sum(map(memory_of, paths)) > MOST_MEMORY:
         raise InputError("these tables are too large to look at; name their columns with `se-gnn import`")
-    tables = {path: _columns(read_table(path, what="a table", **options)) for path in paths}
+    tables = {path: _columns(read_table(path, what="a table")) for path in paths}
     nodes, edges = _parted(tables)
     found = Guess(nodes={Path(path).stem: path for path in nodes}, edges={Path(path).stem: path for path in edges})
     ids = {Path(path).stem: column.name for path, column in nodes.items()}

@@ -104,9 +104,6 @@ def load_import(folder: str | Path) -> Imported:
             what: {one: pa_parquet.read_table(pa.BufferReader(read_current(path, file))) for one, file in files.items()}
             for what, files in about["tables"].items()
         }
-        settings: dict[str, Any] = {
-            name: tuple(one) if isinstance(one, list) else one for name, one in about["settings"].items()
-        }
-        return Imported(graph, Summary(**summary), ImportSettings(**settings), held["nodes"], held["edges"])
+        return Imported(graph, Summary(**summary), ImportSettings(**about["settings"]), held["nodes"], held["edges"])
     except (KeyError, TypeError, AttributeError, pa.ArrowException) as error:
         raise InputError(f"the import in {path} cannot be read: {error}") from error

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from se_gnn.graph.rows import as_rows, features_like
 from se_gnn.graph.split import PART_WORDS, PARTS
 from se_gnn.graph.target import Target
 from se_gnn.optional import require
+
+if TYPE_CHECKING:
+    from se_gnn.tables import ImportSettings
 
 ROW, EDGE_ROW = "row_id", "edge_id"  # position of a node or an edge in the graph that is carried along
 SOURCE, TARGET = "(source)", "(target)"  # columns of an edge table, where attributes may be called "source"
@@ -106,9 +109,11 @@ def from_networkx(
         raise InputError("the NetworkX graph has no nodes")
     place = {node: i for i, node in enumerate(graph.nodes)}
     attributes = [graph.nodes[node] for node in graph.nodes]
-    roles = {"edge_weight": edge_weight, "edge_type": edge_type, "edge_time": edge_time}
     if not any(features in known for known in attributes):
-        return _by_columns(graph, attributes, label, split, caption, {"directed": directed, **roles})
+        present = {name for known in attributes for name in known}
+        columns = {"split": split if split in present else None, "caption": caption if caption in present else None}
+        settings = _settings(label, directed, edge_weight, edge_type, edge_time, name=graph.name or "graph", **columns)
+        return _by_columns(graph, attributes, sorted(present), settings)
     names, about = [str(node) for node in place], graph.graph.get("about")
 
     def column(name: str) -> list[Any]:
@@ -120,7 +125,7 @@ def from_networkx(
     matrix, given = _matrix(column(features), list(place), features), column(label) or [None] * len(names)
     target: Target
     if about is None:
-        values = _read_values(ends, directed=directed, **roles)
+        values = _read_values(ends, _settings(label, directed, edge_weight, edge_type, edge_time))
         nodes = Nodes(features=as_rows(matrix), names=tuple(names))
         labels, classes = _labels(given, graph.graph.get("class_names"))
         target = Classes(labels=labels, names=classes)
@@ -210,27 +215,24 @@ def _rows(raw: RawTable, places: Sequence[int | None]) -> RawTable:
     return dataclasses.replace(raw, codes=np.concatenate([raw.codes, raw.empty(1).codes])[numbers])
 
 
-def _by_columns(
-    graph: Any, attributes: list[dict[str, Any]], label: str, split: str, caption: str, of_edges: dict[str, Any]
-) -> Graph:
-    from se_gnn.tables import ImportSettings, read_tables
+def _settings(
+    label: str, directed: bool, weight: str | None, type: str | None, time: str | None, **more: Any
+) -> ImportSettings:
+    """How attributes are read as the columns of tables."""
+    from se_gnn.tables import ImportSettings
 
-    names = {name for known in attributes for name in known}
+    roles = {"directed": directed, "edge_weight": weight, "edge_type": type, "edge_time": time, **more}
+    return ImportSettings(id="(node)", label=label, source=SOURCE, target=TARGET, **roles)
+
+
+def _by_columns(graph: Any, attributes: list[dict[str, Any]], names: list[str], settings: ImportSettings) -> Graph:
+    from se_gnn.tables import read_tables
+
     pd: Any = require("pandas", extra="tables", feature="tables")
-    nodes = pd.DataFrame({name: [known.get(name) for known in attributes] for name in sorted(names)})
+    nodes = pd.DataFrame({name: [known.get(name) for known in attributes] for name in names})
     nodes.insert(0, "(node)", [str(node) for node in graph.nodes])
     if not graph.number_of_edges():
         raise InputError("the NetworkX graph has no edges")
-    settings = ImportSettings(
-        id="(node)",
-        label=label,
-        split=split if split in names else None,
-        caption=caption if caption in names else None,
-        name=graph.name or "graph",
-        source=SOURCE,
-        target=TARGET,
-        **of_edges,
-    )
     return read_tables(nodes, _edge_frame(graph.edges(data=True)), settings).graph
 
 
@@ -243,21 +245,19 @@ def _edge_frame(ends: Iterable[tuple[Any, Any, dict[str, Any]]]) -> Any:
     return pd.DataFrame({**frame, **{name: [known.get(name) for _, _, known in listed] for name in names}})
 
 
-def _read_values(
-    ends: Ends, *, directed: bool, edge_weight: str | None, edge_type: str | None, edge_time: str | None
-) -> EdgeValues | None:
+def _read_values(ends: Ends, settings: ImportSettings) -> EdgeValues | None:
     """The edge attributes of a user's graph, read as the columns of an edge table."""
-    if not directed and not any(known for _, _, known in ends):
+    if not settings.directed and not any(known for _, _, known in ends):
         return None
-    from se_gnn.tables.edges import EdgeRoles, fit_edges
+    from se_gnn.tables.edges import ONE, EdgeRoles, EdgeTable, Ids, fit_edges
     from se_gnn.tables.source import read_table
 
-    table = read_table(_edge_frame(ends), what="edges", decimal=".", of_edges=True)
-    roles = {"weight": edge_weight, "type": edge_type, "time": edge_time}
-    given = {part: name for part, name in roles.items() if name is not None}
-    one = EdgeRoles(table=table, ends=(SOURCE, TARGET), directed=directed, roles=given)
-    template, (fitted,) = fit_edges([one], None)
-    return one.like(template, fitted).read(template, np.arange(len(table)), one.shown)
+    table = read_table(_edge_frame(ends), what="edges", of_edges=True)
+    table.check_has(settings.edge_weight, settings.edge_type, settings.edge_time)
+    one = EdgeRoles(EdgeTable(type=ONE, table=table), settings, {ONE: Ids(None)})
+    template = fit_edges([one])
+    one.carry(template)
+    return one.read(table, template, np.arange(len(table)), one.shown)
 
 
 def _labels(values: list[Any], names: Any) -> tuple[IntArray, tuple[str, ...]]:

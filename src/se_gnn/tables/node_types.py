@@ -35,18 +35,11 @@ SPARSE_BELOW = 0.1  # share of features that are not 0, below which they are kep
 class NodesOfType:
     """The nodes of one type.
 
-    Args:
-        names: what each is called, unique within the type.
-        features: their attributes; None: they are distinguished by their names if there are at most 10,000, otherwise
-            only by their edges.
-        feature_names: what people see for each attribute.
-
-    Shapes:
-        - **features:** :math:`(N_t, F_t)`
+    Without features, they are distinguished by their names if there are at most 10,000, otherwise only by their edges.
     """
 
-    names: Sequence[str]
-    features: Features | None = None
+    names: Sequence[str]  # unique within the type
+    features: Features | None = None  # [N_t, F_t]
     feature_names: Sequence[str] | None = None
 
 

@@ -32,11 +32,11 @@ class NodeTable:
 
     def __init__(self, type_name: str, table: Table, settings: ImportSettings, like: Graph | None) -> None:
         self.type, self.table, self.settings = type_name, table, settings
-        self.id = settings.id_of(type_name or None)
+        self.id = settings.id_of(type_name)
         table.check_has(self.id)
         self.ids, self.notes = read_ids(table, self.id)
         self.labeled = settings.label in table.columns
-        self.attributes = settings.attributes(table.columns, type_name or None, labeled=self.labeled)
+        self.attributes = settings.attributes(table.columns, type_name, labeled=self.labeled)
         self.fitted = self._fit() if like is None else self._known(like)
 
     def __len__(self) -> int:
@@ -160,11 +160,8 @@ def read_labels(
 ) -> tuple[Classes, list[str]]:
     """The classes that a column names, and what people should know; spaces around a name do not count.
 
-    Args:
-        table: the node table.
-        column: its column with the classes.
-        known: the classes of a model that is to be used: another one is an error.
-        merge: make one class of those that look alike.
+    ``known`` are the classes of a model that is to be used, beside which there are no others; ``merge`` makes one class
+    of those that look alike.
     """
     texts = as_names(table, column)
     encoded = texts.dictionary_encode()

@@ -138,7 +138,7 @@ class ImportSettings:
             raise InputError("split and split_by_time are two ways to split: give one of them")
         if self.until is not None and self.edge_time is None:
             raise InputError(f"until {self.until!r} needs edge_time, the column of the edge table with the dates")
-        for type_name in (None, *self._types):
+        for type_name in ("",) if isinstance(self.id, str) else self.id:
             taken = self.taken(type_name)
             if len(set(taken)) < len(taken):
                 raise InputError(f"id, label and split must be different columns, got {', '.join(map(repr, taken))}")
@@ -152,34 +152,19 @@ class ImportSettings:
         if both is not None:
             raise InputError(f"column {both!r} of the edges cannot be ignored: it is the weight, the type or the time")
 
-    @property
-    def _types(self) -> tuple[str, ...]:
-        return () if isinstance(self.id, str) else tuple(self.id)
-
-    def id_of(self, type_name: str | None) -> str:
+    def id_of(self, type_name: str) -> str:
         """The id column of one type of nodes."""
-        if isinstance(self.id, str):
-            return self.id
-        if type_name is None:
-            return next(iter(self.id.values()))
-        if type_name not in self.id:
-            raise InputError(f"id must name a column for each type of nodes, but has none for {type_name!r}")
-        return self.id[type_name]
+        return _column_of("id", self.id, type_name)
 
     def ends_of(self, type_name: str) -> tuple[str, str]:
         """The columns with the two ends of the edges of one type."""
-        found = []
-        for end, given in (("source", self.source), ("target", self.target)):
-            if not isinstance(given, str) and type_name not in given:
-                raise InputError(f"{end} must name a column for each type of edges, but has none for {type_name!r}")
-            found.append(given if isinstance(given, str) else given[type_name])
-        return found[0], found[1]
+        return _column_of("source", self.source, type_name), _column_of("target", self.target, type_name)
 
-    def taken(self, type_name: str | None = None) -> tuple[str, ...]:
+    def taken(self, type_name: str = "") -> tuple[str, ...]:
         """Columns of a node table that are not attributes."""
         return tuple(name for name in (self.id_of(type_name), self.label, self.split) if name is not None)
 
-    def attributes(self, columns: Sequence[str], type_name: str | None = None, *, labeled: bool = True) -> list[str]:
+    def attributes(self, columns: Sequence[str], type_name: str, *, labeled: bool) -> list[str]:
         """Columns of a node table that become features."""
         taken = self.taken(type_name) if labeled else (self.id_of(type_name),)
         shown_only = () if self.caption in (*self.keep, *self.kinds) else (self.caption,)
@@ -188,16 +173,27 @@ class ImportSettings:
     @property
     def roles(self) -> dict[str, str]:
         """Which column is what, as a graph remembers it for new nodes."""
-        ids = {"id": self.id} if isinstance(self.id, str) else {f"id of {name}": self.id[name] for name in self.id}
-        others = {"caption": self.caption, "label": self.label, "split": self.split}
-        found = {**ids, **others}
-        for end, given in (("source", self.source), ("target", self.target)):
-            found |= {end: given} if isinstance(given, str) else {f"{end} of {name}": given[name] for name in given}
-        return {role: name for role, name in found.items() if name is not None}
+        found: dict[str, str] = {}
+        for role in ("id", "caption", "label", "split", "source", "target"):
+            given = getattr(self, role)
+            if isinstance(given, Mapping):
+                found |= {f"{role} of {name}": column for name, column in given.items()}
+            elif given is not None:
+                found[role] = given
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         return dataclasses.asdict(self)
+
+
+def _column_of(role: str, given: str | Mapping[str, str], type_name: str) -> str:
+    """The column that has a role in the table of a type."""
+    if isinstance(given, str):
+        return given
+    if type_name not in given:
+        raise InputError(f"{role} must name a column for each type, but has none for {type_name!r}")
+    return given[type_name]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,58 +256,52 @@ class Summary:
         return json.dumps(self.to_dict(), indent=2, allow_nan=False, ensure_ascii=False)
 
     def __str__(self) -> str:
-        lines = [f"{self.nodes_table}: {self.num_nodes:,} nodes, {self.num_features:,} features from these columns:"]
-        lines += _column_lines(self.columns)
-        if self.node_types is not None:
-            lines += _item("types", ", ".join(f"{kind}: {count:,}" for kind, count in self.node_types.items()))
         labeled = self.num_nodes - self.unlabeled if self.number else sum(self.classes.values())
-        lines += _item("number", self.number) if self.number else _item("classes", _classes(self.classes, labeled))
-        if self.unlabeled:
-            lines += _item("unlabeled", f"{self.unlabeled:,} of {self.num_nodes:,} nodes")
-        parts = f"{self.num_train:,} train, {self.num_val:,} val, {self.num_test:,} test; {self.split}"
         spare = labeled - self.num_train - self.num_val - self.num_test
-        parts += f"; {spare:,} labeled nodes are not used by the split" if spare else ""
-        lines += _item("split", parts)
-        kind = "directed edges" if self.directed else "edges"
-        lines += ["", f"{self.edges_table}: {self.edges_given:,} {kind} given, {self.num_edges:,} kept"]
-        if self.edge_columns:
-            lines += _column_lines(self.edge_columns)
-        merged = (
-            f"{self.edges_reciprocal:,} given in both directions, {self.edges_duplicate:,} given again; "
-            f"{self.self_loops:,} self-loops removed"
-        )
-        lines += _item("merged", merged)
-        if self.parallel:
-            lines += _item("parallel", f"{self.parallel:,} have the same ends as another; all are kept")
-        if self.edges_later:
-            lines += _item("later", f"{self.edges_later:,} left out: after the last date")
-        lines += _item("dangling", f"{self.edges_dangling:,} left out" if self.edges_dangling else "none")
-        degree = f"{self.degree_mean:.1f} on average, at most {self.degree_max:,}; {self.isolated:,} isolated"
-        lines += _item("degree", f"{degree} {'node' if self.isolated == 1 else 'nodes'}")
+        parts = f"{self.num_train:,} train, {self.num_val:,} val, {self.num_test:,} test; {self.split}"
+        isolated = f"{self.isolated:,} isolated {'node' if self.isolated == 1 else 'nodes'}"
+        homophily = ""
         if self.homophily is not None and self.homophily_by_chance is not None:
-            text = (
-                f"{self.homophily:.1%} of the edges between labeled nodes join nodes of one class; "
-                f"{self.homophily_by_chance:.1%} expected by chance"
-            )
-            lines += _item("homophily", text)
-        if self.unused_edge_columns:
-            lines += _item("not used", ", ".join(self.unused_edge_columns))
+            homophily = f"{self.homophily:.1%} of the edges between labeled nodes join nodes of one class; "
+            homophily += f"{self.homophily_by_chance:.1%} expected by chance"
+        of_nodes = {
+            "types": ", ".join(f"{kind}: {count:,}" for kind, count in (self.node_types or {}).items()),
+            "number" if self.number else "classes": self.number or _classes(self.classes, labeled),
+            "unlabeled": f"{self.unlabeled:,} of {self.num_nodes:,} nodes" if self.unlabeled else "",
+            "split": parts + (f"; {spare:,} labeled nodes are not used by the split" if spare else ""),
+        }
+        of_edges = {
+            "merged": f"{self.edges_reciprocal:,} given in both directions, {self.edges_duplicate:,} given again; "
+            f"{self.self_loops:,} self-loops removed",
+            "parallel": f"{self.parallel:,} have the same ends as another; all are kept" if self.parallel else "",
+            "later": f"{self.edges_later:,} left out: after the last date" if self.edges_later else "",
+            "dangling": f"{self.edges_dangling:,} left out" if self.edges_dangling else "none",
+            "degree": f"{self.degree_mean:.1f} on average, at most {self.degree_max:,}; {isolated}",
+            "homophily": homophily,
+            "not used": ", ".join(self.unused_edge_columns),
+        }
+        kind = "directed edges" if self.directed else "edges"
+        lines = [
+            f"{self.nodes_table}: {self.num_nodes:,} nodes, {self.num_features:,} features from these columns:",
+            *_column_lines(self.columns),
+            *_items(of_nodes),
+            "",
+            f"{self.edges_table}: {self.edges_given:,} {kind} given, {self.num_edges:,} kept",
+            *_column_lines(self.edge_columns),
+            *_items(of_edges),
+        ]
         if self.warnings:
             lines += ["", "Warnings"]
             for warning in self.warnings:
                 lines += textwrap.wrap(warning, WIDTH, initial_indent="  - ", subsequent_indent="    ")
         if self.suggestion:
-            lines += [
-                "",
-                "The columns of the edges could say more, which often helps. Try",
-                f"  {self.suggestion}",
-            ]
+            lines += ["", "The columns of the edges could say more, which often helps. Try", f"  {self.suggestion}"]
         return "\n".join(lines)
 
 
 def _column_lines(columns: tuple[ColumnSummary, ...]) -> list[str]:
-    name_width = min(LONGEST_NAME, max(width(column.name) for column in columns))
-    kind_width = max(8, *(len(column.kind) for column in columns))
+    name_width = min(LONGEST_NAME, max((width(column.name) for column in columns), default=0))
+    kind_width = max(8, *(len(column.kind) for column in columns), 0)
     lines = []
     for column in columns:
         notes = [column.note] if column.note else []
@@ -332,5 +322,10 @@ def _classes(classes: dict[str, int], labeled: int) -> str:
     return text + (f", and {len(classes) - MOST_CLASSES} more" if len(classes) > MOST_CLASSES else "")
 
 
-def _item(label: str, text: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH, initial_indent=f"  {label:<10}", subsequent_indent=" " * 12)
+def _items(texts: dict[str, str]) -> list[str]:
+    """A line or more for each text that is not empty, after its label."""
+    wrapped = (
+        textwrap.wrap(text, WIDTH, initial_indent=f"  {label:<10}", subsequent_indent=" " * 12)
+        for label, text in texts.items()
+    )
+    return [line for lines in wrapped for line in lines]

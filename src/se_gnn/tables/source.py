@@ -29,6 +29,7 @@ import pyarrow.types as pt
 from se_gnn.display.text import MARK, MARKED, from_csv_cell
 from se_gnn.errors import InputError, did_you_mean
 from se_gnn.graph.streaming import MOST
+from se_gnn.tables.settings import ImportSettings
 
 SEPARATORS = (",", ";", "\t", "|")
 CSV_ENDINGS = (".csv", ".tsv", ".txt")
@@ -58,33 +59,19 @@ _UNDEFINED = re.compile("[\udc81\udc8d\udc8f\udc90\udc9d]")  # bytes that cp1252
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """A table, or some of its rows, and the name that errors call it by.
+    """A table, or some of its rows, and the name that errors call it by."""
 
-    Args:
-        name: its file, or what it holds.
-        columns: names of its columns.
-        data: its rows in memory; None: they are in ``file``.
-        file: an open Parquet file.
-        separator: that it was read with, and the one that looks right.
-        commas: columns whose numbers are written with a decimal comma; those of others have a point.
-        missing: words that mean "no value" in every column but names, besides the empty one.
-        of_edges: the options that errors name are those of edge columns.
-        first: position of its first row in the whole table, if it is a block of rows; None: it is the whole table.
-        notes: what people should know about how it was read.
-        parsed: columns as values, where they were read before (`se_gnn.tables.values`).
-    """
-
-    name: str
+    name: str  # its file, or what it holds
     columns: tuple[str, ...]
-    data: pa.Table | None = None
-    file: Any = None
-    separator: tuple[str, str] | None = None
-    commas: frozenset[str] = frozenset()
-    missing: frozenset[str] = frozenset()
-    of_edges: bool = False
-    first: int | None = None
-    notes: tuple[str, ...] = ()
-    parsed: dict[Any, Any] = field(default_factory=dict)
+    data: pa.Table | None = None  # its rows in memory; None: they are in ``file``
+    file: Any = None  # an open Parquet file
+    separator: tuple[str, str] | None = None  # that it was read with, and the one that looks right
+    commas: frozenset[str] = frozenset()  # columns whose numbers have a decimal comma; those of others have a point
+    missing: frozenset[str] = frozenset()  # words that mean "no value" in every column but names, besides the empty one
+    of_edges: bool = False  # the options that errors name are those of edge columns
+    first: int | None = None  # of a block: position of its first row in the whole table; None: it is the whole table
+    notes: tuple[str, ...] = ()  # what people should know about how it was read
+    parsed: dict[Any, Any] = field(default_factory=dict)  # columns as values, where they were read before
 
     def __len__(self) -> int:
         return int(self.file.metadata.num_rows if self.data is None else self.data.num_rows)
@@ -186,33 +173,27 @@ def such_rows(count: int) -> str:
 
 
 def read_table(
-    source: Any,
-    *,
-    what: str,
-    separator: str | None = None,
-    encoding: str | None = None,
-    decimal: str | None = None,
-    missing: Iterable[str] = (),
-    of_edges: bool = False,
-    work: Path | None = None,
+    source: Any, settings: ImportSettings | None = None, *, what: str, of_edges: bool = False, work: Path | None = None
 ) -> Table:
-    """Read a table.
+    """Read a table: the path of a CSV or Parquet file, a pandas DataFrame, or anything that gives Arrow data.
 
-    Args:
-        source: path of a CSV or Parquet file, a pandas DataFrame, or anything that gives Arrow data.
-        what: what to call a table that has no file name, as "nodes".
-        separator: between the columns of a CSV file; None: detected.
-        encoding: of a CSV file, as Python calls it; None: detected.
-        decimal: decimal point of numbers, ``.`` or ``,``; None: detected.
-        missing: words that mean "no value".
-        of_edges: it is a table of edges.
-        work: a folder for what does not fit into memory; None: the table is read into memory.
+    ``what`` is what to call a table that has no file name, and ``work`` a folder for one that does not fit into memory.
+    Without ``settings``, everything about the way that it is written is detected.
     """
+    separator, encoding, decimal, missing = (
+        (None, None, None, ())
+        if settings is None
+        else (settings.separator, settings.encoding, settings.decimal, settings.missing)
+    )
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         head = _check_content(path)
         if path.suffix.lower() in PARQUET_ENDINGS:
-            table = _read_parquet(path, streamed=work is not None)
+            with _damage(str(path)):
+                file = pa_parquet.ParquetFile(path, memory_map=False, pre_buffer=False)
+                table = Table(str(path), tuple(file.schema_arrow.names), file=file)
+            _check_names(table.columns, table.name)
+            table = table if work is not None else dataclasses.replace(table, data=table.select(), file=None)
         else:
             table = _CsvFile(path, head, separator, encoding).read(work)
     else:
@@ -300,19 +281,6 @@ def _check_content(path: Path) -> bytes:
     elif found is not None:
         raise InputError(f"{path} is not text, whatever its name says: it is {found}")
     return head
-
-
-def _read_parquet(path: Path, *, streamed: bool) -> Table:
-    with _damage(str(path)):
-        file = pa_parquet.ParquetFile(path, memory_map=False, pre_buffer=False)
-        names = file.schema_arrow.names
-    _check_names(names, str(path))
-    if streamed:
-        return Table(str(path), tuple(names), file=file)
-    with _damage(str(path)):
-        data = file.read()
-        data.validate(full=True)
-    return Table(str(path), tuple(names), data)
 
 
 def _detect_encoding(path: Path, head: bytes) -> str:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from se_gnn.graph import UNKNOWN, EdgeValues, Graph, Numbers
-from se_gnn.graph.arrays import Features
 from se_gnn.graph.columns import type_prefix
 from se_gnn.graph.edge_values import NO_TIME
 from se_gnn.graph.graph import homophily
@@ -40,11 +39,11 @@ def summarize(tables: Import, graph: Graph) -> Summary:
     names = set(NAME_COLUMNS).difference(tables.labeled.table.columns)
     columns = [one for one in tables.structure or tables.labeled.fitted.columns if one.name not in names]
     if tables.like is None and columns:
-        features = _training_features(tables, graph)
-        if graph.predicts_numbers:
-            warnings += number_leaks(columns, features, graph.values[graph.train])
-        else:
-            warnings += class_leaks(columns, features, graph.labels[graph.train], tables.settings.seed)
+        features, known = graph.nodes.features.take(graph.train), graph.target.array[graph.train]
+        if tables.several:  # without the attributes of other types
+            features = features[:, (graph.nodes.blocks_by_type() or {})[tables.labeled.type][1:]]
+        leaks = number_leaks if graph.predicts_numbers else class_leaks
+        warnings += leaks(columns, features, known)
     for roles in tables.edges:
         warnings += [*roles.notes, *roles.fitted.warnings]
     if dangling:
@@ -151,16 +150,6 @@ def _suggestion(tables: Import) -> str:
     return suggested_edges(one.table, one.ends, [*one.roles, *decided], directed=one.directed)
 
 
-def _training_features(tables: Import, graph: Graph) -> Features:
-    """The attributes of the training nodes, without those of other types."""
-    rows: Features = graph.nodes.features.take(graph.train)
-    if not tables.several:
-        return rows
-    blocks = graph.nodes.blocks_by_type() or {}
-    own: Features = rows[:, blocks[tables.labeled.type][1:]]
-    return own
-
-
 def _parallel(graph: Graph) -> int:
     """Edges that have the same ends as one before them."""
     count, last = 0, np.array([[-1, -1]])
@@ -202,12 +191,10 @@ def _label_warnings(graph: Graph, like: Graph | None) -> list[str]:
     few = [(name, count) for name, count in zip(graph.class_names, counts.tolist()) if count < FEW_LABELED]
     if len(few) > MOST_CLASSES_WARNED:
         listed = ", ".join(f"{name!r} {count}" for name, count in few[:MOST_CLASSES_WARNED])
-        return [
+        start = (
             f"{len(few):,} of {graph.num_classes:,} classes have fewer than {FEW_LABELED} training rows ({listed}, and "
-            f"{len(few) - MOST_CLASSES_WARNED:,} more): a vote for them rests on chance; label more of them"
-        ]
-    return [
-        f"class {name!r} has {count} training {'row' if count == 1 else 'rows'}: a vote for it rests on chance; label "
-        "more of them, or empty these labels"
-        for name, count in few
-    ]
+        )
+        rest = f"{len(few) - MOST_CLASSES_WARNED:,} more)"
+        return [f"{start}{rest}: a vote for them rests on chance; label more of them"]
+    rows = [f"class {name!r} has {count} training {'row' if count == 1 else 'rows'}" for name, count in few]
+    return [f"{one}: a vote for it rests on chance; label more of them, or empty these labels" for one in rows]

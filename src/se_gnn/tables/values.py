@@ -64,25 +64,15 @@ _GROUPS = {
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Parsed:
-    """A column as values of one kind.
+    """A column as values of one kind."""
 
-    Args:
-        kind: one of `se_gnn.graph.columns.TABLE_KINDS`.
-        numbers: numbers, 0 and 1, or days since 1970, [N]; NaN where missing.
-        texts: categories or texts, [N]; None where missing.
-        details: what an encoding keeps of the way the table writes it.
-        whole: numbers that are counted, not measured: written or stored as whole numbers from 0 on.
-        identifier: the values tell rows apart and say nothing about them.
-        note: what people should know about how it was read.
-    """
-
-    kind: str
-    numbers: Float64Array | None = None
-    texts: pa.Array | None = None
-    details: dict[str, Any] = field(default_factory=dict)
-    whole: bool = False
-    identifier: bool = False
-    note: str | None = None
+    kind: str  # one of `se_gnn.graph.columns.TABLE_KINDS`
+    numbers: Float64Array | None = None  # numbers, 0 and 1, or days since 1970, [N]; NaN where missing
+    texts: pa.Array | None = None  # categories or texts, [N]; None where missing
+    details: dict[str, Any] = field(default_factory=dict)  # what an encoding keeps of the way the table writes it
+    whole: bool = False  # numbers that are counted, not measured: written or stored as whole numbers from 0 on
+    identifier: bool = False  # the values tell rows apart and say nothing about them
+    note: str | None = None  # what people should know about how it was read
 
     @cached_property
     def missing(self) -> BoolArray:

@@ -6,10 +6,10 @@ are compared by a model that they did not choose, and nothing is retrained. The 
 model's figures are *cross-fitted* too: each fold is answered by the vote that the other folds choose.
 
 With n such nodes no class gets more than 1 - 3 / (n + 2): if n answers are all correct, up to 3 in n may still be wrong
-(the rule of three, 95% confidence). At least this share of the vote is held in reserve. Tau and the reserve have the
-lowest log loss, to which the gap between the mean claim and the share of correct answers is added: the log loss alone
-prefers claims that are too low. Settings that the user gave are not changed. Shapes: T validation nodes, L labeled
-nodes, C classes, V votes that are tried.
+(the rule of three, 95% confidence). Nor does any class get 99%, however many nodes there are. At least this share of
+the vote is held in reserve. Tau and the reserve have the lowest log loss, to which the gap between the mean claim and
+the share of correct answers is added: the log loss alone prefers claims that are too low. Settings that the user gave
+are not changed. Shapes: T validation nodes, L labeled nodes, C classes, V votes that are tried.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from se_gnn.settings.settings import RANKINGS, Origin
 from se_gnn.similarity import Similarities, top
 from se_gnn.training.portfolio import standard_error
 
-NUM_NEAREST = (10, 20, 40)  # K
-MANY_NEAREST = (200, 500)  # where there are more labeled nodes than that
+NUM_NEAREST = (10, 20, 40, 100, 200, 500)  # K; all labeled nodes, if they are fewer
 NODE_WEIGHTS = (0.5, 0.7, 0.9)  # lambda: structure always has a share
 SMALLEST_TAU, LARGEST_TAU = 0.005, 2.0
 TAUS = tuple(float(tau) for tau in np.geomspace(SMALLEST_TAU, LARGEST_TAU, 16))
 RESERVES = (0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3)
+LEAST = 0.011  # what the likeliest class never gets: claims stay below 99%, also after rounding
 FEW = 20  # fewer validation nodes are too few to choose by
 NUM_FOLDS = 5
 MOST_PAIRS = 50_000_000  # validation and labeled nodes that are compared; of more, some validation nodes are left out
@@ -255,7 +255,7 @@ class Votes:
         every = probabilities[:, truth].astype(np.float64)  # [V, ., C]
         own, claimed = every[:, np.arange(count), labels], every.max(axis=2).mean(axis=1)
         right = ((every.argmax(axis=2) == labels).sum(axis=1) + 2) / (count + 4)  # [V]
-        least = 3 / (count + 2) / (1 - 1 / max(2, num_classes))  # the likeliest class gets 1 / C of it
+        least = max(LEAST, 3 / (count + 2)) / (1 - 1 / max(2, num_classes))  # the likeliest class gets 1 / C of it
         reserves = [least, *(reserve for reserve in RESERVES if reserve > least)]
         if self.settings.is_given("reserve"):
             reserves = [self.settings.vote.reserve]
@@ -314,12 +314,7 @@ def _figure(probabilities: FloatArray, labels: IntArray, by: str) -> float:
 def _tried(settings: Resolved, labeled: int) -> list[tuple[int, float, float]]:
     """K, lambda and tau of all votes that are tried; settings that the user gave are not varied."""
     size = settings.vote.num_nearest
-    sizes = [k for k in NUM_NEAREST if k <= labeled] or [labeled]
-    sizes += [k for k in MANY_NEAREST if k < labeled]
-    if size > sizes[-1]:
-        sizes.append(size)
-    if settings.is_given("num_nearest"):
-        sizes = [size]
+    sizes = [size] if settings.is_given("num_nearest") else sorted({min(k, labeled) for k in (*NUM_NEAREST, size)})
     weights = (settings.similarity.node_weight,) if settings.is_given("node_weight") else NODE_WEIGHTS
     taus = (settings.vote.temperature,) if settings.is_given("temperature") else TAUS
     return [(k, weight, tau) for weight, k, tau in itertools.product(weights, sizes, taus)]

@@ -63,7 +63,7 @@ def test_a_node_is_found_by_its_name_and_its_explanation_is_read(page, hub):
 
 def test_pointing_at_an_edge_and_focusing_it_lights_its_match(page, hub):
     page.goto(f"/nodes/%23{NODE}")
-    line = page.locator("figure.own line.m1").first
+    line = page.locator("figure.own polyline.m1").first
     line.scroll_into_view_if_needed()
     box = line.bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)

@@ -9,8 +9,7 @@ import pytest
 from se_gnn.apps.explorer import create_app
 from se_gnn.apps.service import Store
 from se_gnn.labels.extension import extend
-from se_gnn.tables import ImportSettings, read_tables
-from se_gnn.tables.new_nodes import read_new_nodes
+from se_gnn.tables import ImportSettings, read_new_nodes, read_tables
 from strategies import small_settings, untrained
 from web_client import UNLIMITED, Client
 

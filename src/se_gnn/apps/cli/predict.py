@@ -264,7 +264,8 @@ class _Extras:
 
     def content(self, nodes: IntArray, ending: str) -> bytes:
         """The predictions of some nodes as a file."""
-        from se_gnn.results import as_file, predict, prediction_columns
+        from se_gnn.model.numbers import predict
+        from se_gnn.results import as_file, prediction_columns
 
         sets = None if self.rule is None else self.rule.sets(self.trained, nodes)
         if sets is not None:
@@ -287,7 +288,7 @@ def _roles(columns: list[str] | None, edges: list[str] | None) -> dict[str, Any]
 def _extended(trained: Model, nodes: list[str], edges: list[str] | None, roles: dict[str, Any]) -> Extension:
     """Read the tables of new nodes, and predict on the graph with them."""
     from se_gnn.labels.extension import extend
-    from se_gnn.tables.new_nodes import read_new_nodes
+    from se_gnn.tables import read_new_nodes
 
     tables = node_tables(nodes, "--new-nodes"), edge_tables(edges, "--new-edges") if edges else None
     return extend(trained, read_new_nodes(trained.graph, *tables, **roles))

@@ -35,7 +35,7 @@ from se_gnn.explain import CRUCIAL_EDGES
 from se_gnn.explain.attributes import mentioning
 from se_gnn.plot.local_view import plain_view
 from se_gnn.plot.placement import laid_out
-from se_gnn.plot.svg import plain_picture
+from se_gnn.plot.svg import as_text, draw
 from se_gnn.report import pairs_html, report_html
 from se_gnn.report.card import card_values
 from se_gnn.report.node import NodeImages, node_part
@@ -280,4 +280,4 @@ class _Around:
         known = mentioning(self._snapshot.comparisons.own(node), graph, edges, shown.tolist())
         view = plain_view(known, node, edges, {}, most_edges=len(edges))
         links = {one: f"expand:{one}" for one in view.nodes.tolist() if one != node}
-        return plain_picture(view, laid_out([view])[0], known, links.get).svg
+        return as_text(draw(view, laid_out([view])[0], known, href=links.get))

@@ -27,11 +27,11 @@ from se_gnn.explain.attributes import edge_info
 from se_gnn.explain.text import agreeing_facts
 from se_gnn.graph import local_graphs
 from se_gnn.graph.arrays import IntArray
-from se_gnn.model.numbers import NumberPrediction, number_metrics
+from se_gnn.model.numbers import NumberPrediction, number_metrics, predict
 from se_gnn.optional import require
 from se_gnn.ranking import WhatIf
 from se_gnn.report.predictions import SHOWN_PARTS
-from se_gnn.results import predict, prediction_columns, records
+from se_gnn.results import prediction_columns, records
 from se_gnn.similarity import Nearest, Similarities
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _asked(snapshot: Snapshot, request: models.PredictRequest) -> tuple[Snapshot
     """
     if request.nodes is not None:
         return snapshot, np.array([node_id(snapshot, key) for key in request.nodes], dtype=np.int64), []
-    from se_gnn.tables.new_nodes import read_new_nodes
+    from se_gnn.tables import read_new_nodes
 
     if not request.new_nodes:
         raise InputError("give `nodes`, names or positions of known nodes, or `new_nodes`, rows of the node table")

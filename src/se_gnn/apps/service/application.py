@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request, Response
 from fastapi.openapi.utils import get_openapi
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client import generate_latest as latest
@@ -24,6 +24,7 @@ from se_gnn.apps.service import answers, models
 from se_gnn.apps.service.store import Snapshot, Store, turn
 from se_gnn.apps.web import PROBLEMS, Assets, Pages, Problem, WebSettings, WorkPool, new_application
 from se_gnn.apps.web.guard import busy
+from se_gnn.errors import did_you_mean, shortened
 from se_gnn.explain import schema
 from se_gnn.report.templating import class_colors
 
@@ -59,7 +60,7 @@ def service(store: Store, settings: WebSettings, packages: Sequence[str] = ()) -
         settings, pages, title="se-gnn", version=__version__, description=DESCRIPTION, openapi_url="/v1/openapi.json",
         lifespan=lifespan,
     )  # fmt: skip
-    router, watching = APIRouter(prefix="/v1"), APIRouter()
+    router, watching = APIRouter(prefix="/v1", dependencies=[Depends(known_parameters)]), APIRouter()
     add_routes(router, store, pool)
     _watch(watching, store, measured(app, pool))
     for one in (router, watching):
@@ -112,6 +113,16 @@ def add_routes(router: APIRouter, store: Store, pool: WorkPool) -> None:
     post("/pairs", answers.pairs)
     get("/pairs/explanation", answers.explain_pair, responses={200: {"model": PairExplanation}})
     get("/map", answers.node_map)
+
+
+async def known_parameters(request: Request) -> None:
+    """Refuse a parameter that the address does not have: a misspelled one would be left aside without a word."""
+    described = request.app.openapi()["paths"][request.scope["route"].path_format][request.method.lower()]
+    known = [one["name"] for one in described.get("parameters", ()) if one["in"] == "query"]
+    for name in request.query_params:
+        if name not in known:
+            there = f"there are: {', '.join(known)}" if known else "this address has none"
+            raise HTTPException(422, f"unknown parameter {shortened(name)}{did_you_mean(name, known)}; {there}")
 
 
 def endpoint(

@@ -29,8 +29,7 @@ from se_gnn.graph.storage import graph_digest
 from se_gnn.labels.novelty import Novelty, novelty_of_all
 from se_gnn.model import Model, Prediction
 from se_gnn.model.folder import is_links_folder, load_model, model_digest
-from se_gnn.model.numbers import Calibration, NumberPrediction, calibrate_intervals
-from se_gnn.results import predict
+from se_gnn.model.numbers import Calibration, NumberPrediction, calibrate_intervals, predict
 
 if TYPE_CHECKING:
     from se_gnn.links import SEGNNLinkPredictor
@@ -172,10 +171,10 @@ class Snapshot:
             everyone = np.arange(self.graph.num_nodes)
             placed = NodeMap(self.trained.embedded.rows(everyone).cpu().numpy(), columns)
         table = NodeTable(columns, placed.points)
-        self.table, self.map = table, placed
         self.novelty = None if self.predicts_links else novelty_of_all(self.trained)
         if self.novelty is not None:
             table.judge(self.novelty.abstains)
+        self.table, self.map = table, placed  # last: before, an answer could still become none
 
 
 class Store:

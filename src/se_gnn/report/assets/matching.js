@@ -120,7 +120,7 @@ function nearestEdge(edges, event) {
   let nearest = null;
   let least = REACH;
   for (const edge of edges) {
-    for (const line of edge.querySelectorAll("line")) {
+    for (const line of edge.querySelectorAll("polyline")) {
       const distance = distanceTo(line, event.clientX, event.clientY);
       if (distance < least) {
         least = distance;
@@ -133,8 +133,11 @@ function nearestEdge(edges, event) {
 
 function distanceTo(line, x, y) {
   const matrix = line.getScreenCTM();
-  const start = new DOMPoint(line.x1.baseVal.value, line.y1.baseVal.value).matrixTransform(matrix);
-  const end = new DOMPoint(line.x2.baseVal.value, line.y2.baseVal.value).matrixTransform(matrix);
+  const corners = [...line.points].map((corner) => corner.matrixTransform(matrix));
+  return Math.min(...corners.slice(1).map((end, i) => distanceToPart(corners[i], end, x, y)));
+}
+
+function distanceToPart(start, end, x, y) {
   const along = { x: end.x - start.x, y: end.y - start.y };
   const squared = along.x ** 2 + along.y ** 2 || 1;
   const share = Math.min(1, Math.max(0, ((x - start.x) * along.x + (y - start.y) * along.y) / squared));
