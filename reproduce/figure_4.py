@@ -14,10 +14,9 @@ from reproduce.methods import NAMES, baseline_settings, se_gnn_settings
 from reproduce.paper import words
 from reproduce.store import Store
 from se_gnn.explain import ClassAnswer, CompareSettings, EdgeInfo, Explanation, NodeInfo, RankRows
-from se_gnn.plot.local_graphs import paint
 from se_gnn.plot.local_view import LocalView
 from se_gnn.plot.style import class_style, neutral
-from se_gnn.plot.svg import draw
+from se_gnn.plot.svg import draw, paint
 
 TITLE = "Figure 4: a case from Citeseer"
 DATASET = "citeseer"

@@ -9,7 +9,7 @@ import httpx
 
 from se_gnn.apps.web import WebSettings
 
-UNLIMITED = WebSettings(per_second=1e6, burst=1_000_000)
+UNLIMITED = WebSettings(per_second=1e6)
 
 
 class Client:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from se_gnn.apps.cli.options import Device, GraphName, OnDevice, Seed, shows_progress
-from se_gnn.apps.cli.printing import count, percent, say
+from se_gnn.apps.cli.commands import say
+from se_gnn.apps.cli.options import Device, GraphName, OnDevice, Quiet, Seed, shows_progress
 from se_gnn.datasets import dataset_name, load_data
+from se_gnn.display.terminal import count, percent
 from se_gnn.errors import InputError
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def attack(
     device: OnDevice = Device.auto,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the attacked graph that DIR holds.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Resume the interrupted attack in DIR.")] = False,
-    quiet: bool = False,
+    quiet: Quiet = False,
 ) -> None:
     """Change the edges of a graph by random noise or by an attack, and store the graph that results.
 

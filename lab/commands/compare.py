@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from se_gnn.apps.cli.options import GraphName, Seed
-from se_gnn.apps.cli.printing import say
+from se_gnn.apps.cli.commands import say
+from se_gnn.apps.cli.options import GraphName, Quiet, Seed
 from se_gnn.datasets import load_data
 from se_gnn.errors import InputError
 
@@ -24,7 +24,7 @@ def compare(
     ] = None,
     seed: Seed = 0,
     quick: Annotated[bool, typer.Option("--quick", help="Train one recipe and a single model.")] = False,
-    quiet: bool = False,
+    quiet: Quiet = False,
 ) -> None:
     """Compare explainers on the same nodes of a graph, by the same measures.
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from se_gnn.apps.cli.printing import say
+from se_gnn.apps.cli.commands import say
 
 
 def graphxai(

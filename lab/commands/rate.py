@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from se_gnn.apps.cli.commands import say
 from se_gnn.apps.cli.inspecting import AllowHost, Host, Port, TokenFile
-from se_gnn.apps.cli.options import Seed, shows_progress
-from se_gnn.apps.cli.printing import count, say
+from se_gnn.apps.cli.options import Quiet, Seed, shows_progress
+from se_gnn.display.terminal import count
 from se_gnn.errors import InputError
 from se_gnn.progress import announce_compilation
 
@@ -31,7 +32,7 @@ def rate(
     port: Port = 8001,
     token_file: TokenFile = None,
     allow_host: AllowHost = None,
-    quiet: bool = False,
+    quiet: Quiet = False,
 ) -> None:
     """Let people rate explanations: a target and the nearest labeled node, without the method's name.
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from se_gnn.apps.cli.options import OverwriteFile
+from se_gnn.apps.cli.commands import say
+from se_gnn.apps.cli.options import OverwriteFile, Quiet
 from se_gnn.apps.cli.outputs import RECORD_FILES, check_file, write_records
-from se_gnn.apps.cli.printing import count, percent, say, table
+from se_gnn.display.terminal import count, percent, table
 
 if TYPE_CHECKING:
     from lab.rating.summary import Summary
@@ -24,7 +25,7 @@ def ratings(
         Path | None, typer.Option(metavar="FILE", help="Write all answers to this file; it must end in .csv or .jsonl.")
     ] = None,
     overwrite: OverwriteFile = False,
-    quiet: bool = False,
+    quiet: Quiet = False,
 ) -> None:
     """Show the ratings: the share of similar pairs per method, with confidence intervals, and agreement between raters.
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from se_gnn.apps.cli.commands import say
 from se_gnn.apps.cli.options import Device, OnDevice
-from se_gnn.apps.cli.printing import say
 from se_gnn.errors import InputError
 
 FIGURES = {  # each data set with the figure that it is judged by

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 
 from lab.rating.drawing import class_mark
 from lab.rating.store import LONGEST_NAME, ConflictError, Rater, RatingStore
-from se_gnn.apps.web import Assets, Pages, WebSettings, new_application
+from se_gnn.apps.web import Pages, WebSettings, new_application
 from se_gnn.apps.web.guard import wants_page
 from se_gnn.errors import InputError
 
@@ -25,7 +25,7 @@ MOST_FIELDS = 8
 
 def create_app(store: RatingStore, settings: WebSettings) -> FastAPI:
     """The pages over a prepared file of ratings."""
-    pages = Pages([PACKAGE], Assets.of_packages(["se_gnn.report", "se_gnn.apps.web", PACKAGE]))
+    pages = Pages([PACKAGE])
     pages.environment.globals.update(class_mark=class_mark, longest_name=LONGEST_NAME)
     app = new_application(settings, pages, title="python -m lab rate", openapi_url=None)
 

@@ -76,16 +76,8 @@ def draw_pair(
     drawn = [as_text(draw(view, points, explanation, names=False)) for view, points in zip(views, places)]
     nodes = np.unique(np.concatenate([view.nodes for view in views]))
     shown = np.unique(np.append(graph.labels[nodes[~np.isin(nodes, centers)]], UNKNOWN))
-    notes = [_note(len(view.edges), view.hidden) for view in views]
+    notes = [view.drawn for view in views]
     return PairPictures(drawn[0], drawn[1], (notes[0], notes[1]), tuple(shown.tolist()))
-
-
-def _note(shown: int, hidden: int) -> str:
-    if not shown:
-        return "no edges"
-    if hidden:
-        return f"{shown} of {shown + hidden:,} edges drawn"
-    return "1 edge" if shown == 1 else f"{shown} edges"
 
 
 def class_mark(label: int) -> str:

@@ -7,35 +7,26 @@ import importlib.metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from se_gnn.cases import CaseExplainer
-    from se_gnn.datasets import load_dataset
-    from se_gnn.estimator import SEGNNClassifier, SEGNNRegressor
-    from se_gnn.explain import Explanation
-    from se_gnn.graph import Graph
-    from se_gnn.links import SEGNNLinkPredictor
-    from se_gnn.tables import read_tables
-
-__all__ = [
-    "CaseExplainer",
-    "Explanation",
-    "Graph",
-    "SEGNNClassifier",
-    "SEGNNLinkPredictor",
-    "SEGNNRegressor",
-    "load_dataset",
-    "read_tables",
-]
+    from se_gnn.cases import CaseExplainer as CaseExplainer
+    from se_gnn.datasets import load_dataset as load_dataset
+    from se_gnn.estimator import SEGNNClassifier as SEGNNClassifier
+    from se_gnn.estimator import SEGNNRegressor as SEGNNRegressor
+    from se_gnn.explain import Explanation as Explanation
+    from se_gnn.graph import Graph as Graph
+    from se_gnn.links import SEGNNLinkPredictor as SEGNNLinkPredictor
+    from se_gnn.tables import read_tables as read_tables
 
 _HOME = {
     "CaseExplainer": "se_gnn.cases",
-    "Graph": "se_gnn.graph",
     "Explanation": "se_gnn.explain",
+    "Graph": "se_gnn.graph",
     "SEGNNClassifier": "se_gnn.estimator",
-    "SEGNNRegressor": "se_gnn.estimator",
     "SEGNNLinkPredictor": "se_gnn.links",
+    "SEGNNRegressor": "se_gnn.estimator",
     "load_dataset": "se_gnn.datasets",
     "read_tables": "se_gnn.tables",
 }
+__all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> Any:

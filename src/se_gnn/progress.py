@@ -124,7 +124,7 @@ def announce_compilation(*, shown: bool) -> Iterator[None]:
     from numba.core import event
 
     class Compilation(event.Listener):
-        """Announces the first function that is compiled, and counts them."""
+        """Announces the first function that is compiled."""
 
         announced = False
 
@@ -134,10 +134,9 @@ def announce_compilation(*, shown: bool) -> Iterator[None]:
                 print("Compiling kernels, once per machine; it takes a minute or two ...", file=sys.stderr, flush=True)
 
         def on_end(self, event: Any) -> None:
-            counted.update()
+            pass
 
-    counting = bar(total=None, name="compiling", unit="function", shown=sys.stderr.isatty())
-    with counting as counted, event.install_listener("numba:compile", Compilation()):
+    with event.install_listener("numba:compile", Compilation()):
         yield
 
 

@@ -124,7 +124,7 @@ def _classes(prediction: Prediction, graph: Graph) -> Columns:
 
 def _votes(graph: Graph, found: Prediction | NumberPrediction, **figures: FloatArray) -> Lists:
     """The cases that vote for each node, nearest first: `node`, `label` or `value`, and ``figures`` [T, K] of each."""
-    voting = np.isfinite(found.overall)
+    voting = found.voting
     voters = found.cases[voting]
     fields: Columns = {"node": _names(graph, voters)}
     if graph.predicts_numbers:
@@ -140,8 +140,8 @@ def as_file(ending: str, columns: Columns) -> bytes:
     In a CSV file, `nearest` becomes `nearest_1`, `label_1`, `weight_1`, and so on. A text that a spreadsheet would run
     as a formula is written with an apostrophe in front (`se_gnn.display.text`).
 
-    >>> as_file(".csv", {"node": ["a"], "size": np.array([np.nan])}).splitlines()
-    [b'node,size', b'a,']
+    >>> as_file(".csv", {"node": ["a"], "sets": [["b", "c"]], "size": np.array([np.nan])}).splitlines()
+    [b'node,sets,size', b'a,b; c,']
     >>> as_file(".jsonl", {"node": ["a"], "size": np.array([1.5])}).splitlines()
     [b'{"node": "a", "size": 1.5}']
     """
@@ -154,20 +154,11 @@ def as_file(ending: str, columns: Columns) -> bytes:
     cells: dict[str, list[Any]] = {}
     for name, column in _flat(columns).items():
         cells |= _cells(name, column)
-    text = io.StringIO(newline="")
-    writer = csv.writer(_UnixLines(text), lineterminator="\r\n")  # so that a carriage return in a name is quoted
+    text = _UnixLines(newline="")
+    writer = csv.writer(text, lineterminator="\r\n")  # so that a carriage return in a name is quoted
     for row in (cells, *zip(*cells.values())) if cells else ():
         writer.writerow([to_csv_cell(cell) if isinstance(cell, str) else cell for cell in row])
     return text.getvalue().encode("utf-8", "replace")
-
-
-def records_as(ending: str, written: Sequence[Record]) -> bytes:
-    """Records that all have the same keys as CSV or JSON lines; in CSV, None is an empty cell.
-
-    >>> records_as(".csv", [{"node": "a", "sets": ["b", "c"], "size": None}]).splitlines()
-    [b'node,sets,size', b'a,b; c,']
-    """
-    return as_file(ending, {name: [one[name] for one in written] for name in (written[0] if written else ())})
 
 
 def records(columns: Columns) -> list[Record]:
@@ -307,11 +298,8 @@ def _matches(found: Explanations, k: int) -> Lists:
     return Lists(sizes, fields)
 
 
-class _UnixLines:
+class _UnixLines(io.StringIO):
     """Takes the rows of a CSV writer and ends them with a line feed alone."""
 
-    def __init__(self, text: io.StringIO) -> None:
-        self.text = text
-
     def write(self, row: str) -> int:
-        return self.text.write(row.removesuffix("\r\n") + "\n")
+        return super().write(row.removesuffix("\r\n") + "\n")

@@ -61,10 +61,10 @@ def test_a_pair_is_explained_in_words_json_and_a_page(linked: Path, run: Run, tm
     [
         (("explain", "--pair", "3"), "two nodes with a comma between"),
         (("explain", "--pair", "3,nobody"), "nobody"),
-        (("explain", "--node", "3"), "explain a pair with --pair"),
+        (("explain", "--node", "3"), "explain --pair"),
         (("explain", "--pair", "3,4", "--node", "3"), "--node has an effect only without --pair"),
-        (("predict", "--out", "x.csv"), "give --pairs FILE"),
-        (("report", "--out", "x.html"), "--pair A,B"),
+        (("predict", "--out", "x.csv"), "predict --pairs"),
+        (("report", "--out", "x.html"), "report --pair"),
     ],
 )
 def test_what_makes_no_sense_is_refused(

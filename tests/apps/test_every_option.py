@@ -5,7 +5,6 @@ Every option of every command has a claim below; a new option without one fails 
 
 from __future__ import annotations
 
-import inspect
 import re
 import shutil
 from functools import cache
@@ -152,12 +151,11 @@ def commands(command, path=()):
 
 @cache
 def options():
-    """Every option, with its command; --quiet belongs to the group, and to the commands that read it."""
+    """Every option, with its command."""
     found = set()
     for path, command in commands(typer.main.get_command(app)):
         names = [one.opts[0] for one in command.params if one.param_type_name == "option"]
-        reads = path and command.callback and "quiet" in inspect.signature(inspect.unwrap(command.callback)).parameters
-        found |= {(path, name) for name in [*names, *(["--quiet"] if reads else [])] if name != "--help"}
+        found |= {(path, name) for name in names if name != "--help"}
     return found
 
 
@@ -169,7 +167,7 @@ def claimed(call, text):
 
 
 def test_every_option_has_a_claim():
-    claims = {claimed(*one) for one in (*CHANGES, *RECORDED)} | {((), "--quiet")}
+    claims = {claimed(*one) for one in (*CHANGES, *RECORDED)}
     missing = [" ".join((*path, name)) for path, name in sorted(options() - claims)]
     assert not missing, f"say in this file what these options change, or where they are recorded: {missing}"
     unknown = claims | {claimed(*one) for one in REFUSED}

@@ -16,7 +16,7 @@ from se_gnn.labels.novelty import novelty, novelty_of_all
 from se_gnn.number_format import percent
 from se_gnn.report import report_html
 from se_gnn.report.charts import certified_chart
-from se_gnn.report.labeled_memory import _looked_at, labeled_memory
+from se_gnn.report.page import _looked_at, labeled_memory
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def test_a_graph_too_large_to_judge_says_nothing_of_strangers(hub, monkeypatch):
 
 
 def test_a_large_graph_is_looked_at_in_part(monkeypatch):
-    monkeypatch.setattr("se_gnn.report.labeled_memory.MOST_PAIRS", 10)
+    monkeypatch.setattr("se_gnn.report.page.MOST_PAIRS", 10)
     graph = Graph.build(features=np.ones((5000, 1)), edges=np.empty((0, 2), int), labels=np.zeros(5000, int))
     nodes = _looked_at(graph, np.arange(5000))
     assert len(nodes) == len(np.unique(nodes)) == 1000

@@ -94,7 +94,7 @@ def test_its_audit_counts_these_nodes_and_judges_by_all_validation_nodes(graph):
 
 
 def test_too_many_labeled_nodes_are_not_audited_for_a_page(graph, monkeypatch):
-    monkeypatch.setattr("se_gnn.report.labeled_memory.MOST_COMPARED", 10)
+    monkeypatch.setattr("se_gnn.report.page.MOST_COMPARED", 10)
     page = report_html(block_model(graph), k=1)
     assert 'id="audit"' not in page
     assert "too many labeled nodes to look for wrong labels here" in page

@@ -5,8 +5,7 @@ import pytest
 
 from se_gnn.graph import Graph
 from se_gnn.model import Prediction
-from se_gnn.report.labeled_memory import find_misleading
-from se_gnn.report.page import choose_nodes
+from se_gnn.report.page import choose_nodes, find_misleading
 from se_gnn.report.predictions import prediction_table
 
 

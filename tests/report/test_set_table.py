@@ -3,7 +3,7 @@ import pytest
 from labels.conftest import block_graph, block_model
 from se_gnn.labels.sets import prediction_sets
 from se_gnn.report import report_html
-from se_gnn.report.labeled_memory import set_table
+from se_gnn.report.card import set_table
 
 
 @pytest.fixture(scope="module")

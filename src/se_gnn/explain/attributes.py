@@ -8,10 +8,10 @@ Shapes: F features.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,7 @@ LONGEST = 300  # characters of a text
 WEIGHT = -1  # in place of an attribute: the weight of the edges
 
 Image = tuple[tuple[float, ...], ...] | None
+Info = TypeVar("Info")
 Show = Callable[[FloatArray], str]  # how the features of an attribute are read
 
 
@@ -166,34 +167,26 @@ def _of_neighbors(column: ReadColumn, graph: Graph) -> tuple[str, Show]:
 def _of_edges(column: EdgeColumn, graph: Graph) -> tuple[str, Show]:
     """Name of something that nodes read of their edges, and how it is shown: in the units of the edge table."""
     if column.unit is not None:
-        return column.name, partial(_amount, column.unit)
+        unit = column.unit  # of what is read as the logarithm of one plus it
+        return column.name, lambda values: f"{unit * float(np.expm1(values[0])):.4g}"
     assert graph.edge_values is not None
     return column.name, _show_mean(graph.edge_values.columns, column.attribute)
 
 
 def _show_mean(columns: Sequence[Column] | None, feature: int | None) -> Show:
     """How the mean of a feature is shown: as a value of its column; or a number as it was given, such as a share."""
-    for given in columns or ():
-        if isinstance(given, NumberColumn | DateColumn) and given.first == feature:
-            return partial(_mean, given)
-    return _number
+    measured = (given for given in columns or () if isinstance(given, NumberColumn | DateColumn))
+    column = next((given for given in measured if given.first == feature), None)
+    if column is None:
+        return _number
+    rest = [0.0] if column.marked else []
+    # 0: a node without edges, or with missing values alone
+    return lambda values: show_value(column, [values[0], *rest]) if values[0] else "-"
 
 
 def _word(word: str, values: Sequence[float] | FloatArray) -> str:
     """Of a text the word is shown, not its TF-IDF."""
     return word if values[0] else "-"
-
-
-def _amount(unit: float, values: Sequence[float] | FloatArray) -> str:
-    """What is read as the logarithm of one plus it, in a unit."""
-    return f"{unit * float(np.expm1(values[0])):.4g}"
-
-
-def _mean(column: NumberColumn | DateColumn, values: Sequence[float] | FloatArray) -> str:
-    """The mean of a column of the edges, as one of its values is shown; a dash if there is none."""
-    if values[0] == 0:  # a node without edges, or with missing values alone
-        return "-"
-    return show_value(column, [values[0], *([0.0] if column.marked else [])])
 
 
 def _number(values: Sequence[float] | FloatArray) -> str:
@@ -206,48 +199,47 @@ class Mentioned:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._nodes: dict[int, NodeInfo] = {}
-        self._in_full: dict[int, NodeInfo] = {}
+        self._rows: dict[int, tuple[dict[str, Value], Image]] = {}
         self._edges: dict[int, EdgeInfo] = {}
 
     def nodes(self, ids: Iterable[int], in_full: Iterable[int]) -> dict[int, NodeInfo]:
         """Some nodes; those ``in_full`` with the values of their table."""
-        full = dict.fromkeys(in_full)
-        wanted = dict.fromkeys([*ids, *full])
-        new = [node for node in wanted if node not in self._nodes]
-        if new:
-            self._describe(np.array(new, dtype=np.int64))
-        new = [node for node in full if node not in self._in_full]
-        for node, (values, image) in zip(new, _node_rows(self.graph, new)):
-            self._in_full[node] = dataclasses.replace(self._nodes[node], values=values, image=image)
-        return {node: (self._in_full if node in full else self._nodes)[node] for node in wanted}
+        full = list(in_full)
+        found = self._known(self._nodes, dict.fromkeys([*ids, *full]), _described_nodes)
+        rows = self._known(self._rows, full, _described_rows).items()
+        return found | {node: dataclasses.replace(found[node], values=row, image=image) for node, (row, image) in rows}
 
     def edges(self, ids: IntArray) -> dict[int, EdgeInfo]:
         """Some edges."""
-        wanted = ids.tolist()
-        new = [edge for edge in wanted if edge not in self._edges]
-        if new:
-            self._edges.update(_described_edges(self.graph, np.array(new, dtype=np.int64)))
-        return {edge: self._edges[edge] for edge in wanted}
+        return self._known(self._edges, ids.tolist(), _described_edges)
 
-    def _describe(self, ids: IntArray) -> None:
-        graph = self.graph
-        types = None if graph.node_types is None else graph.node_types[ids].tolist()
-        labels, numbers = [UNKNOWN] * len(ids), [np.nan] * len(ids)
-        if graph.predicts_numbers:
-            numbers = graph.values[ids].tolist()
-        else:
-            labels = graph.labels[ids].tolist()
-        cases = np.isin(ids, graph.train).tolist()
-        for i, node in enumerate(ids.tolist()):
-            self._nodes[node] = NodeInfo(
-                id=node,
-                name=graph.node_names[node],
-                caption=graph.caption(node),
-                label=labels[i],
-                number=None if np.isnan(numbers[i]) else numbers[i],
-                case=cases[i],
-                type=None if types is None else graph.node_type_names[types[i]],
-            )
+    def _known(
+        self, known: dict[int, Info], ids: Collection[int], describe: Callable[[Graph, IntArray], dict[int, Info]]
+    ) -> dict[int, Info]:
+        new = [one for one in ids if one not in known]
+        if new:
+            known |= describe(self.graph, np.array(new, dtype=np.int64))
+        return {one: known[one] for one in ids}
+
+
+def _described_nodes(graph: Graph, ids: IntArray) -> dict[int, NodeInfo]:
+    unknown = [UNKNOWN] * len(ids)
+    types = unknown if graph.node_types is None else graph.node_types[ids].tolist()
+    labels = unknown if graph.predicts_numbers else graph.labels[ids].tolist()
+    numbers = graph.values[ids].tolist() if graph.predicts_numbers else [np.nan] * len(ids)
+    columns = zip(ids.tolist(), labels, numbers, np.isin(ids, graph.train).tolist(), types)
+    return {
+        node: NodeInfo(
+            id=node,
+            name=graph.node_names[node],
+            caption=graph.caption(node),
+            label=label,
+            number=None if np.isnan(number) else number,
+            case=case,
+            type=None if type_ == UNKNOWN else graph.node_type_names[type_],
+        )
+        for node, label, number, case, type_ in columns
+    }
 
 
 def mentioning(explanation: Explanation, graph: Graph, edge_ids: IntArray, nodes: Sequence[int] = ()) -> Explanation:
@@ -297,18 +289,17 @@ def _described_edges(graph: Graph, ids: IntArray) -> dict[int, EdgeInfo]:
     return found
 
 
-def _node_rows(graph: Graph, nodes: list[int]) -> Iterator[tuple[dict[str, Value], Image]]:
+def _described_rows(graph: Graph, ids: IntArray) -> dict[int, tuple[dict[str, Value], Image]]:
     """The values of each node, and its pixels if nodes are pictures; nothing if attributes have no names."""
+    found: dict[int, tuple[dict[str, Value], Image]] = {node: ({}, None) for node in ids.tolist()}
     if graph.image_shape is None and graph.raw is None and not has_attribute_names(graph):
-        yield from (({}, None) for _ in nodes)
-        return
+        return found
     measured = {one.name: one.first for one in graph.columns or () if isinstance(one, NumberColumn | DateColumn)}
-    rows = dense(graph.nodes.features.take(np.array(nodes, dtype=np.int64)))
-    for node, row in zip(nodes, rows):
+    for node, row in zip(ids.tolist(), dense(graph.nodes.features.take(ids))):
         if graph.image_shape is not None:
-            yield {}, tuple(map(tuple, row.reshape(graph.image_shape).tolist()))
+            found[node] = {}, tuple(map(tuple, row.reshape(graph.image_shape).tolist()))
         elif graph.raw is None and graph.columns is None:
-            yield _row_values(row, attributes_of(graph), graph, _node_spread), None
+            found[node] = _row_values(row, attributes_of(graph), graph, _node_spread), None
         else:
             values = {}
             for name, text in node_values(graph, node).items():
@@ -316,7 +307,8 @@ def _node_rows(graph: Graph, nodes: list[int]) -> Iterator[tuple[dict[str, Value
                 feature = measured.get(name)
                 number, spread = (0.0, None) if feature is None else (float(row[feature]), _node_spread(graph, feature))
                 values[name] = value_among(short, number, spread)
-            yield values, None
+            found[node] = values, None
+    return found
 
 
 def _row_values(

@@ -8,7 +8,7 @@ edges of a local graph, L cases, C classes.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -78,11 +78,8 @@ def explain(
             name and the embeddings of all nodes are in memory. It takes some milliseconds for each case.
     """
     nodes = _checked(trained.graph, queries)
-    views = trained.views(nodes)
-    if len(views) > 1 or views[0][1] is not trained:
-        parts = [(rows, _explain(view, nodes[rows], k, what_if, attributes)) for rows, view in views]
-        return parts[0][1] if len(parts) == 1 else ExplanationsInViews(parts)
-    return _explain(trained, nodes, k, what_if, attributes)
+    parts = [(rows, _explain(view, nodes[rows], k, what_if, attributes)) for rows, view in trained.views(nodes)]
+    return parts[0][1] if len(parts) == 1 else ExplanationsInViews(parts)
 
 
 def _explain(trained: Model, nodes: IntArray, k: int | None, what_if: WhatIf | None, attributes: bool) -> Explanations:
@@ -215,9 +212,6 @@ class Explanations(Sequence[Explanation]):
 
     def __len__(self) -> int:
         return len(self.ranking)
-
-    def __iter__(self) -> Iterator[Explanation]:
-        return (self[i] for i in range(len(self)))
 
     @overload
     def __getitem__(self, i: int) -> Explanation: ...

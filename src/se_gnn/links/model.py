@@ -24,7 +24,7 @@ from se_gnn.files.tensors import load_tensors
 from se_gnn.graph import Graph, storage
 from se_gnn.graph.arrays import Float64Array, IntArray
 from se_gnn.links.negatives import hard_negatives, num_negatives, random_negatives
-from se_gnn.links.pairs import Links, LinkType, link_types, node_types, type_joining
+from se_gnn.links.pairs import Links, LinkType, link_types, type_joining
 from se_gnn.links.scoring import Attributes, Scorer, SideWeights, Terms, link_metrics, ranks
 from se_gnn.links.training import learn
 from se_gnn.model.folder import LINKS_FORMAT, MANIFEST, is_links_folder, seal, unseal
@@ -83,15 +83,7 @@ class LinkModel:
 
     def type_of(self, pairs: IntArray, name: str | None) -> LinkType:
         """The type of links that is asked for; pairs of other node types are refused."""
-        kind = type_joining(self.graph, self.types, name, pairs)
-        names = self.graph.node_type_names
-        for (u, v), (a, b) in zip(pairs, node_types(self.graph)[pairs].tolist()):
-            if len(names) > 1 and (a, b) not in kind.ends:
-                raise InputError(
-                    f"links of type {kind.name!r} do not join nodes of types {names[a]!r} and {names[b]!r}: "
-                    f"{self.graph.node_names[u]!r}, {self.graph.node_names[v]!r}"
-                )
-        return kind
+        return type_joining(self.graph, self.types, name, pairs)
 
     def scores(self, pairs: IntArray, kind: LinkType) -> Float64Array:
         """Score of each pair, [n]; a pair that is linked is scored as if it were not."""

@@ -199,9 +199,13 @@ def link_types(graph: Graph) -> tuple[LinkType, ...]:
 
 
 def type_joining(graph: Graph, types: Sequence[LinkType], name: str | None, pairs: IntArray) -> LinkType:
-    """The type that is asked for; None: the only one that may join all of some pairs, [n, 2]."""
-    joined = _joined(node_types(graph)[pairs])
-    return type_named(types, name, lambda one: joined <= one.ends)
+    """The type that is asked for; None: the only one that may join all of some pairs, [n, 2]. Others are refused."""
+    joined, names = _joined(node_types(graph)[pairs]), graph.node_type_names
+    kind = type_named(types, name, lambda one: joined <= one.ends)
+    if len(names) > 1 and not joined <= kind.ends:
+        a, b = min(joined - kind.ends)
+        raise InputError(f"links of type {kind.name!r} do not join nodes of types {names[a]!r} and {names[b]!r}")
+    return kind
 
 
 def type_named(types: Sequence[LinkType], name: str | None, fits: Callable[[LinkType], bool]) -> LinkType:

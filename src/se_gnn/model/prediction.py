@@ -93,10 +93,6 @@ class Prediction(Votes):
         """Share of the nodes predicted as ``labels`` (of all nodes) says; NaN without nodes."""
         return accuracy(self.probabilities, labels[self.nodes])
 
-    def loss(self, labels: IntArray) -> float:
-        """Mean negative log-likelihood; a class that nobody votes for counts as probability 1e-8."""
-        return log_loss(self.probabilities, labels[self.nodes])
-
     def precision_at(self, k: int, labels: IntArray) -> float:
         """Mean share of the k nearest labeled nodes that have the target's own label; at most K are there."""
         if not len(self.nodes):

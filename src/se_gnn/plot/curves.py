@@ -11,7 +11,7 @@ import numpy as np
 from se_gnn.errors import InputError
 from se_gnn.files import read_json_lines
 from se_gnn.number_format import tenths
-from se_gnn.plot.style import CLASS_COLORS, CLASS_MARKERS, FAINT, INK, NORMAL, SMALL, blank_figure, neutral
+from se_gnn.plot.style import CLASS_COLORS, FAINT, INK, NORMAL, SMALL, blank_figure, neutral
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,28 +86,3 @@ def bare_axes(axes: Axes, title: str, label: str) -> None:
     axes.set_axisbelow(True)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-
-
-def trials_figure(trials: Sequence[tuple[str, float, bool]], figure_of_merit: str) -> Figure:
-    """Each trial by its value, its recipe by color and marker; those that were ended early are hollow.
-
-    Args:
-        trials: recipe, value on the validation nodes, and whether it was ended early, in the order they were tried.
-        figure_of_merit: what the value is, in words.
-    """
-    if not trials:
-        raise InputError("trials_figure needs at least one trial")
-    values = np.array([value for _, value, _ in trials])
-    with neutral():
-        figure = blank_figure(6.4, 3.2)
-        axes = figure.subplots(gridspec_kw={"left": 0.11, "right": 0.97, "bottom": 0.16, "top": 0.9})
-        for i, recipe in enumerate(sorted({recipe for recipe, _, _ in trials})):
-            color, marker = CLASS_COLORS[i % len(CLASS_COLORS)], CLASS_MARKERS[i % len(CLASS_MARKERS)]
-            at = [n for n, trial in enumerate(trials) if trial[0] == recipe]
-            faces = ["white" if trials[n][2] else color for n in at]
-            axes.scatter(at, values[at], c=faces, edgecolors=color, marker=marker, s=28, label=recipe, zorder=3)
-        axes.step(range(len(trials)), np.maximum.accumulate(values), where="post", color=INK, linewidth=1)
-        label = "trial (hollow: ended early; line: best so far)"
-        bare_axes(axes, f"{figure_of_merit} on validation nodes", label)
-        axes.legend(fontsize=SMALL, frameon=False, loc="lower right")
-    return figure

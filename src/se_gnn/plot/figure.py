@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from se_gnn.errors import InputError
-from se_gnn.explain import CRUCIAL_EDGES, CaseVote, Explanation
+from se_gnn.explain import CRUCIAL_EDGES, CaseVote, Explanation, NodeInfo
 from se_gnn.explain.explanation import NumberAnswer
 from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.number_format import effect, percent
-from se_gnn.plot.local_graphs import COLUMNS, MOST_CASES, Arrangement, known_text, local_graphs
+from se_gnn.optional import require
+from se_gnn.plot.local_view import LocalView
 from se_gnn.plot.style import (
     FAINT,
     INK,
@@ -24,11 +26,12 @@ from se_gnn.plot.style import (
     STRUCTURE_TERM_COLOR,
     blank_figure,
     class_style,
+    legend_marks,
     neutral,
     number_style,
     show,
 )
-from se_gnn.plot.svg import node_styles
+from se_gnn.plot.svg import local_graph_pictures, node_styles, paint, shown_types, type_look
 from se_gnn.similarity import measure_named
 
 if TYPE_CHECKING:
@@ -177,6 +180,99 @@ def _bare(axes: Axes) -> None:
     axes.tick_params(length=0)
 
 
+Arrangement = Literal["structure", "features"]
+
+MOST_CASES = 3  # unless more are asked for
+COLUMNS = 4
+PANEL_INCHES, ABOVE_INCHES, BELOW_INCHES, BETWEEN_INCHES = 2.4, 0.45, 0.95, 0.72
+MOST_TYPES = 6  # of the legend
+
+READING = (
+    "Same number and color: matched edges. Bold: the most important edges of the node to explain, and what they are "
+    "matched with. Width: similarity."
+)
+
+BY_FEATURES = " Places: t-SNE of the attributes."
+
+LEADS = " Arrows: where an edge leads."
+
+WITHOUT_EDGES = "no edges: compared by\nits own attributes alone"
+NOTHING_MATCHED = "Without edges to match, the nodes were compared by their own attributes alone."
+
+
+def _local_graphs(explanation: Explanation, *, num_cases: int, crucial_edges: int, by_features: Graph | None) -> Part:
+    """One panel per local graph, the node's own and those of the nearest cases: inches, and what fills them.
+
+    Nodes stand on the ring of their hops; or, with a graph, where t-SNE puts their attributes (``by_features``): then
+    the same node stands in the same place of every panel.
+    """
+    pictures = local_graph_pictures(
+        explanation, num_cases=num_cases, crucial_edges=crucial_edges, by_features=by_features
+    )
+    views = [one.view for one in pictures]
+    captions = [show(explanation.caption(int(view.nodes[0])), 18 if i == 0 else 24) for i, view in enumerate(views)]
+    word = "known value" if isinstance(explanation.answer, NumberAnswer) else "label"
+    titles = [f"to explain: {captions[0]}\n{word} {_known_text(explanation.query, explanation)}"] + [
+        f"{caption}\n{_known_text(explanation.nodes[vote.node], explanation)}, weight {percent(vote.weight)}"
+        for vote, caption in zip(explanation.full, captions[1:])
+    ]
+    rows = -(-len(views) // COLUMNS)
+    height = ABOVE_INCHES + BELOW_INCHES + rows * PANEL_INCHES + (rows - 1) * BETWEEN_INCHES
+
+    def fill(figure: FigureBase) -> None:
+        grid = figure.add_gridspec(
+            rows, COLUMNS, left=0.01, right=0.99, bottom=BELOW_INCHES / height, top=1 - ABOVE_INCHES / height,
+            wspace=0.04, hspace=BETWEEN_INCHES / PANEL_INCHES,
+        )  # fmt: skip
+        for i, (picture, title) in enumerate(zip(pictures, titles)):
+            axes = figure.add_subplot(grid[divmod(i, COLUMNS)])
+            paint(axes, picture.root)
+            axes.set_title(title, fontsize=NORMAL, color=INK, linespacing=1.3)
+            below: dict[str, Any] = {"transform": axes.transAxes, "ha": "center", "va": "top", "fontsize": SMALL}
+            axes.text(
+                0.5, -0.01, picture.view.drawn if len(picture.view.edges) else WITHOUT_EDGES, color=FAINT, **below
+            )
+        _legend(figure, views, explanation, BY_FEATURES if by_features is not None else "", height)
+
+    return height, fill
+
+
+def _known_text(node: NodeInfo, explanation: Explanation, limit: int = 20) -> str:
+    """The known class or number of a node, in words."""
+    known = show(explanation.answer_of(node), limit)
+    return (known if explanation.answer.kind == "number" else f"‘{known}’") if known else "not known"
+
+
+def _legend(figure: FigureBase, views: list[LocalView], explanation: Explanation, places: str, height: float) -> None:
+    lines: Any = require("matplotlib.lines", extra="plot", feature="pictures")
+    shown = [explanation.nodes[node] for view in views for node in view.nodes.tolist()]
+    counts = Counter(node.label for node in shown)
+    unknown = [(class_style(UNKNOWN), "gray: unknown", counts.pop(UNKNOWN))] if UNKNOWN in counts else []
+    if isinstance(explanation.answer, NumberAnswer):
+        unknown = [one for one in unknown if any(node.number is None for node in shown)]
+        looks = [(number_style(0), "light: low", 1), (number_style(1), "dark: high", 1)]
+    else:
+        longest = 24 if len(counts) + len(unknown) <= 5 else 16
+        looks = [
+            (class_style(label), show(explanation.class_names[label], longest), counts[label])
+            for label in sorted(counts)
+        ]
+    handles, names = legend_marks([*unknown, *looks])
+    for number, name in list(shown_types(explanation, views).items())[:MOST_TYPES]:
+        color, dash = type_look(number)
+        handles.append(lines.Line2D([], [], color=color, linestyle=(0, dash) if dash else "solid", linewidth=1.6))
+        names.append(show(name, 20))
+    matched = any(numbers for view in views for numbers in view.numbers)
+    reading = (READING if matched else NOTHING_MATCHED) + places
+    if any(explanation.edges[edge].directed for view in views for edge in view.edge_ids.tolist()):
+        reading += LEADS
+    figure.text(0.5, 0.56 / height, reading, ha="center", fontsize=SMALL, color=INK)
+    figure.legend(
+        handles, names, loc="upper center", bbox_to_anchor=(0.5, 0.54 / height), ncols=7 if len(names) <= 14 else 8,
+        frameon=False, fontsize=SMALL, handletextpad=0.2, columnspacing=1.2, borderpad=0.2,
+    )  # fmt: skip
+
+
 MOST_ATTRIBUTES = 5
 ATTRIBUTE_INCHES, ATTRIBUTES_MARGIN = 0.17, 0.42
 
@@ -236,7 +332,7 @@ def _draw_pictures(figure: FigureBase, explanation: Explanation) -> None:
         axes.imshow(picture, cmap="gray_r", vmin=low, vmax=high, interpolation="nearest")
         axes.set(xticks=[], yticks=[])
         _frame(axes, INK if i == 0 else styles[i].color)
-        text = known_text(node, explanation, 24 if i == 0 else 10)
+        text = _known_text(node, explanation, 24 if i == 0 else 10)
         if i == 0:
             text = f"label {text}"
             axes.set_title("to explain", fontsize=NORMAL, color=INK, pad=4)
@@ -291,7 +387,7 @@ def explanation_figure(
     parts: list[Part | None] = [
         (TITLE_HEIGHT, partial(_draw_title, explanation=explanation)),
         (PICTURES_HEIGHT, partial(_draw_pictures, explanation=explanation)) if drawn else None,
-        local_graphs(explanation, num_cases=num_cases, crucial_edges=crucial_edges, by_features=by_features),
+        _local_graphs(explanation, num_cases=num_cases, crucial_edges=crucial_edges, by_features=by_features),
         None if drawn else _attributes(explanation, shown),
         _vote(explanation),
     ]

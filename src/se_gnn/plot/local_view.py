@@ -45,6 +45,14 @@ class LocalView:
         where = {int(node): i for i, node in enumerate(self.nodes)}
         return np.array([[where[int(u)], where[int(v)]] for u, v in self.edges], dtype=np.int64).reshape(-1, 2)
 
+    @property
+    def drawn(self) -> str:
+        """How many of the edges are shown, in words."""
+        shown = len(self.edges)
+        if self.hidden:
+            return f"{shown} of {shown + self.hidden:,} edges drawn"
+        return "1 edge" if shown == 1 else f"{shown or 'no'} edges"
+
 
 def local_views(
     explanation: Explanation, *, num_cases: int | Sequence[int], crucial_edges: int = CRUCIAL_EDGES

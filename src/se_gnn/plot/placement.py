@@ -7,7 +7,6 @@ B points of a path, O obstacles.
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -151,16 +150,16 @@ def edge_paths(view: LocalView, points: Points) -> list[Points]:
     """
     radius = np.full(len(points), NODE_RADIUS + _MARGIN)
     radius[0] = CENTER_RADIUS + _MARGIN
-    beside = Counter(tuple(sorted(ends)) for ends in view.ends.tolist())  # parallel edges
-    drawn: Counter[tuple[int, ...]] = Counter()
+    pairs = [tuple(sorted(ends)) for ends in view.ends.tolist()]
     paths = []
-    for ends in view.ends:
-        pair = tuple(sorted(ends.tolist()))
-        if beside[pair] > 1:
-            paths.append(_fanned(points[ends], points[list(pair)], drawn[pair], beside[pair]))
+    for i, (ends, pair) in enumerate(zip(view.ends, pairs)):
+        count, place = pairs.count(pair), pairs[:i].count(pair)  # of parallel edges
+        if count > 1:  # a curve, the farther aside the farther from the middle one
+            aside = (place - (count - 1) / 2) * min(_FAN, 1.2 / count)
+            across = _across(points[pair[1]] - points[pair[0]])
+            paths.append(_curve(points[ends], points[ends].mean(axis=0) + aside * across))
         else:
             paths.append(_path(points[ends], np.delete(points, ends, axis=0), np.delete(radius, ends)))
-        drawn[pair] += 1
     return paths
 
 
@@ -233,13 +232,6 @@ def edge_strengths(similarity: FloatArray) -> FloatArray:
     share = (similarity - low) / (high - low) if high > low else np.ones_like(similarity)
     strengths: FloatArray = np.where(known, _LEAST + (1 - _LEAST) * share, 0).astype(np.float32)
     return strengths
-
-
-def _fanned(ends: Points, sorted_ends: Points, place: int, count: int) -> Points:
-    """One of several edges between the same two nodes: a curve, the farther aside the farther from the middle one."""
-    aside = (place - (count - 1) / 2) * min(_FAN, 1.2 / count)
-    control = ends.mean(axis=0) + aside * _across(sorted_ends[1] - sorted_ends[0])
-    return _curve(ends, control)
 
 
 def _curve(ends: Points, control: Points) -> Points:

@@ -52,17 +52,20 @@ class ClassStyle(NamedTuple):
     """How a class looks."""
 
     color: str
-    marker: str
-    ink: str  # of text on that color
+    marker: str = "o"
+
+    @property
+    def ink(self) -> str:
+        """The color of text on it."""
+        return "white" if _luminance(self.color) < 0.213 else INK
 
 
 def class_style(label: int) -> ClassStyle:
     """Color and shape of a class; grey where it is not known."""
     if label == UNKNOWN:
-        return ClassStyle(UNKNOWN_COLOR, "o", INK)
-    color = CLASS_COLORS[label % len(CLASS_COLORS)]
+        return ClassStyle(UNKNOWN_COLOR)
     marker = CLASS_MARKERS[label // len(CLASS_COLORS) % len(CLASS_MARKERS)]
-    return ClassStyle(color, marker, "white" if _luminance(color) < 0.213 else INK)
+    return ClassStyle(CLASS_COLORS[label % len(CLASS_COLORS)], marker)
 
 
 LOW_NUMBER, HIGH_NUMBER = (198, 219, 239), (8, 48, 107)  # light to dark blue, in RGB
@@ -71,8 +74,7 @@ LOW_NUMBER, HIGH_NUMBER = (198, 219, 239), (8, 48, 107)  # light to dark blue, i
 def number_style(share: float) -> ClassStyle:
     """How a number looks that lies at this share of the way from the lowest to the highest that is shown."""
     mixed = [round(low + (high - low) * min(max(share, 0), 1)) for low, high in zip(LOW_NUMBER, HIGH_NUMBER)]
-    color = "#{:02X}{:02X}{:02X}".format(*mixed)
-    return ClassStyle(color, "o", "white" if _luminance(color) < 0.213 else INK)
+    return ClassStyle("#{:02X}{:02X}{:02X}".format(*mixed))
 
 
 MOST_CLASSES = 12  # of a legend

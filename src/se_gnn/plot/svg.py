@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
@@ -19,6 +19,7 @@ from se_gnn.explain.text import edge_in_words
 from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.graph.arrays import IntArray
 from se_gnn.number_format import decimal
+from se_gnn.optional import require
 from se_gnn.plot.local_view import LocalView, chosen_cases, local_views
 from se_gnn.plot.placement import (
     CENTER_RADIUS,
@@ -49,6 +50,9 @@ from se_gnn.plot.style import (
     readable,
     shorten,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _DOWN = np.array([100.0, -100.0])  # the layout fills the unit disc; the page's y axis points down
 _REACH = 122
@@ -216,11 +220,9 @@ def _in_words(view: LocalView, name: str) -> str:
     """Description for screen readers."""
     if not len(view.edges):
         return f"{isolated(name)} has no edges."
-    total = len(view.edges) + view.hidden
-    drawn = f"{len(view.edges)} of {total:,} edges" if view.hidden else f"{total} {'edge' if total == 1 else 'edges'}"
     numbers = sorted({number for numbers in view.numbers for number in numbers})
     numbered = f"; numbered: {', '.join(map(str, numbers))}" if numbers else ""
-    return f"Local graph of {isolated(name)}: {drawn} drawn{numbered}."
+    return f"Local graph of {isolated(name)}: {view.drawn}{numbered}."
 
 
 def _draw_edge(
@@ -339,3 +341,44 @@ def _name(explanation: Explanation, node: int) -> str:
 def _at(value: float) -> str:
     """A length, a tenth of a unit exact: pages hold thousands of them."""
     return f"{value:.1f}".removesuffix(".0") if abs(value) >= 0.05 else "0"
+
+
+_LENGTHS = ("x", "y", "cx", "cy", "r", "rx", "width", "height", "font-size")
+
+
+def paint(axes: Axes, root: Svg) -> None:
+    """A picture on axes, which take its coordinates; its lengths are scaled to the room that there is."""
+    left, top, width, height = map(float, root.get("viewBox", "").split())
+    axes.set(xlim=(left, left + width), ylim=(top + height, top), aspect="equal")
+    axes.set_axis_off()
+    box = axes.get_window_extent()
+    _paint(axes, root, {}, min(box.width / width, box.height / height) * 72 / axes.figure.dpi)
+
+
+def _paint(axes: Axes, parent: Svg, inherited: dict[str, str], points: float) -> None:
+    """The elements in another one; a unit of the picture is that many points."""
+    lines: Any = require("matplotlib.lines", extra="plot", feature="pictures")
+    patches: Any = require("matplotlib.patches", extra="plot", feature="pictures")
+    for element in parent:
+        look = inherited | element.attrib
+        at = {name: float(value) for name, value in element.attrib.items() if name in _LENGTHS}
+        corners = [tuple(map(float, corner.split(","))) for corner in element.get("points", "").split()]
+        common: dict[str, Any] = {"zorder": 2, "gid": look.get("class")}
+        width = float(look.get("stroke-width", 1))
+        drawn = common | {"facecolor": look.get("fill"), "edgecolor": look.get("stroke"), "linewidth": width * points}
+        if element.tag == "polyline":
+            dash = [float(length) / width for length in look.get("stroke-dasharray", "").split()]
+            common |= {"linestyle": (0, dash) if dash else "-", "dash_capstyle": "butt", "solid_capstyle": "round"}
+            axes.add_line(lines.Line2D(*zip(*corners), color=look["stroke"], linewidth=width * points, **common))
+        elif element.tag == "polygon":
+            axes.add_patch(patches.Polygon(corners, **drawn))
+        elif element.tag == "circle":
+            axes.add_patch(patches.Circle((at["cx"], at["cy"]), at["r"], **drawn))
+        elif element.tag == "rect":
+            round_ = f"round,pad=0,rounding_size={at['rx']}"
+            axes.add_patch(patches.FancyBboxPatch((at["x"], at["y"]), at["width"], at["height"], round_, **drawn))
+        elif element.tag == "text":
+            common |= {"size": at["font-size"] * points, "weight": look.get("font-weight", "normal")}
+            axes.text(at["x"], at["y"], element.text or "", ha="center", color=look["fill"], parse_math=False, **common)
+        else:
+            _paint(axes, element, look, points)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
+from se_gnn.labels.sets import PredictionSets, prediction_sets
 from se_gnn.model import Model, Prediction, RunFacts
 from se_gnn.model.metrics import by_class, calibrate, classification_metrics, evaluate_nodes
 from se_gnn.model.numbers import NumberPrediction
 from se_gnn.number_format import decimal, percent, tenths
 from se_gnn.report.charts import known_and_predicted, reliability_diagram
-from se_gnn.report.labeled_memory import set_table
 from se_gnn.report.predictions import SHOWN_PARTS, predicted_of
 from se_gnn.settings import AgreementObjective, EncoderSettings, NumberObjective, Resolved, VoteObjective
 from se_gnn.similarity import measure_named
@@ -263,3 +264,15 @@ def _rests_on(
     if not compared.all():
         facts.append(Fact("compared by attributes alone", tenths(1 - compared.mean()), "of all comparisons: no edges"))
     return facts
+
+
+COVERAGES = (0.8, 0.9, 0.95)
+
+
+def set_table(trained: Model, nodes: IntArray) -> list[PredictionSets]:
+    """Sets of the test nodes among ``nodes`` by APS; none without any, or with too few calibration nodes."""
+    graph = trained.graph
+    test = graph.test[np.isin(graph.test, nodes)]
+    needed = {coverage: math.ceil(coverage / (1 - coverage) - 1e-9) for coverage in COVERAGES}
+    usable = [one for one, least in needed.items() if len(graph.calibration) >= least and len(test)]
+    return [prediction_sets(trained, test, coverage=one, seed=trained.facts.seed) for one in usable]

@@ -5,20 +5,17 @@ from __future__ import annotations
 import base64
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from tqdm import tqdm
 
-from se_gnn.explain import CRUCIAL_EDGES, CaseVote, EdgeInfo, Explanation, explain
+from se_gnn.explain import CRUCIAL_EDGES, CaseVote, EdgeInfo, Explanation
 from se_gnn.explain.explanation import MatchedEdge
 from se_gnn.graph import Graph
-from se_gnn.graph.arrays import IntArray, dense
-from se_gnn.labels.novelty import Novelty
-from se_gnn.model import Model
+from se_gnn.graph.arrays import dense
 from se_gnn.plot.figure import Bar, vote_bars
 from se_gnn.plot.local_view import LocalView, chosen_cases
 from se_gnn.plot.svg import Href, LocalGraphPicture, local_graph_pictures, shown_types
@@ -61,9 +58,8 @@ def _png(grey: npt.NDArray[np.uint8]) -> bytes:
 class EdgeRow(NamedTuple):
     """An edge of the node beside its match in each of the shown cases."""
 
-    edge_id: int  # what pictures and table are linked by
     number: int | None
-    edge: EdgeInfo
+    edge: EdgeInfo  # its id links pictures and table
     importance: float
     matches: tuple[MatchedEdge | None, ...]  # None: the case has no edges
 
@@ -78,17 +74,6 @@ class NodePart:
     pictures: list[LocalGraphPicture]
     edges: list[EdgeRow]
     types: dict[int, str]  # types of the edges in the pictures
-
-
-def node_parts(
-    trained: Model, nodes: IntArray, k: int, novelty: Novelty | None = None, *, progress: bool = False
-) -> Iterator[NodePart]:
-    """Explain nodes one by one; ``k`` cases of each come with their pictures and matched edges."""
-    for node in tqdm(nodes.tolist(), desc="explaining", unit="node", disable=not progress):
-        explanation = explain(trained, node, k=k, attributes=True)[0]
-        if novelty is not None:
-            explanation = explanation.abstaining(novelty.abstention(node))
-        yield node_part(explanation, k)
 
 
 def node_part(
@@ -120,5 +105,5 @@ def _edge_rows(explanation: Explanation, shown: Sequence[CaseVote], view: LocalV
     rows = []
     for edge, importance, numbers in zip(view.edge_ids.tolist(), view.similarity.tolist(), view.numbers):
         matches = tuple(of_case.get(edge) for of_case in matched)
-        rows.append(EdgeRow(edge, numbers[0] if numbers else None, explanation.edges[edge], importance, matches))
+        rows.append(EdgeRow(numbers[0] if numbers else None, explanation.edges[edge], importance, matches))
     return sorted(rows, key=lambda row: -np.nan_to_num(row.importance, nan=-np.inf))

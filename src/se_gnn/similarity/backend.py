@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import torch
@@ -99,10 +99,7 @@ class Nearest:
 class Backend:
     """Compares vectors by PyTorch's own operations, on any device; subclasses replace what they do better."""
 
-    @property
-    def records(self) -> bool:
-        """Whether a comparison may be part of a recorded CUDA graph: nothing in it waits for the host."""
-        return False
+    records: ClassVar[bool] = False  # whether a comparison may be recorded as a CUDA graph: it never waits for the host
 
     def match(self, points: Points, queries: LocalEdges, keys: LocalEdges) -> tuple[Tensor, Tensor]:
         """Similarity and position of the best match of each query edge in each local graph, [Q, L]; else -inf, -1."""

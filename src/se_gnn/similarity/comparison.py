@@ -13,8 +13,9 @@ Shapes: T queries, L cases, Q query edges, D dimensions, n listed pairs.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numba
@@ -25,7 +26,7 @@ from torch import Tensor
 from se_gnn.compiled_code import compiled
 from se_gnn.deterministic import rows
 from se_gnn.device import memory_budget
-from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
+from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray, row_starts
 from se_gnn.similarity.backend import Backend, Points, backend_for
 from se_gnn.similarity.edges import edge_vectors
 from se_gnn.similarity.items import Items, LocalEdges, Way
@@ -131,11 +132,6 @@ class Comparison:
         """What compares."""
         return backend_for(self.points.vectors)
 
-    @property
-    def needs_way_back(self) -> bool:
-        """Whether edges of the cases are matched as well."""
-        return self.both and not self.symmetric
-
     def there(self) -> tuple[Way, ...]:
         """Edges of the queries matched in the local graphs of the cases, part by part."""
         return self.queries.ways(self.cases, self.rows)
@@ -171,18 +167,15 @@ class Comparison:
         ``edge_weights``, [E]: how much each edge counts in the mean, times the weight that it carries, with gradients.
         """
         if edge_weights is not None or (self.points.vectors.requires_grad and torch.is_grad_enabled()):
-            there = self._learned(self.queries, self.there(), edge_weights)
-            back = self._learned(self.cases, self.back(), edge_weights) if self.needs_way_back else None
+            mean = partial(self._learned, edge_weights=edge_weights)
         else:
-            there = self._means(self.queries, self.there(), max_memory)
-            back = self._means(self.cases, self.back(), max_memory) if self.needs_way_back else None
-        return self._joined_ways(there, back)
+            mean = partial(self._means, max_memory=max_memory)
+        return self._both_ways(mean(self.queries, self.there()), mean)
 
     def structure_and_matches(self, max_memory: int | str | None) -> tuple[Tensor, Matches]:
         """The same with the best matches of the queries' edges; no gradients."""
         there, matches = self._matched()
-        back = self._means(self.cases, self.back(), max_memory) if self.needs_way_back else None
-        return self._joined_ways(there, back), matches
+        return self._both_ways(there, partial(self._means, max_memory=max_memory)), matches
 
     def listed_structure(self, asking: IntArray, ptr: IntArray, positions: IntArray) -> Tensor:
         """s^e of the queries at ``asking`` and the cases listed for each, [n]; no gradients."""
@@ -190,7 +183,7 @@ class Comparison:
         structure = self._listed_means(self.queries, self.there(), asking, ptr, positions)
         if self.both:  # symmetric or not: listed pairs have no transpose
             order = np.lexsort((owners, positions))  # by their cases, then by their queries
-            back_ptr = np.concatenate([[0], np.cumsum(np.bincount(positions, minlength=len(self.cases)))])
+            back_ptr = row_starts(np.bincount(positions, minlength=len(self.cases)))
             everyone, back = np.arange(len(self.cases)), torch.empty_like(structure)
             means = self._listed_means(self.cases, self.back(), everyone, back_ptr, owners[order])
             back[torch.from_numpy(order).to(back.device)] = means
@@ -295,11 +288,10 @@ class Comparison:
             total, count = total + share[at] * mean, count + share
         return total if not weights or weights[0] is None else total / torch.where(count > 0, count, 1)[at]
 
-    def _joined_ways(self, there: Tensor, back: Tensor | None) -> Tensor:
+    def _both_ways(self, there: Tensor, mean: Callable[[Items, tuple[Way, ...]], Tensor]) -> Tensor:
         """The mean of both directions where both count, [T, L]; -inf where there is no structure."""
         if self.both:
-            back = there if self.symmetric else back
-            assert back is not None
+            back = there if self.symmetric else mean(self.cases, self.back())
             there = (there + back.T) / 2
         queries, cases = (side.with_edges(there.device) for side in (self.queries, self.cases))
         return there.masked_fill(~(queries[:, None] & cases[None, :]), -torch.inf)

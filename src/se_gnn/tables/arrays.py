@@ -6,6 +6,7 @@ the adjacency (`adj_data`, `adj_indices`, `adj_indptr`, `adj_shape`), the attrib
 
 from __future__ import annotations
 
+import contextlib
 import io
 import tempfile
 import zipfile
@@ -97,8 +98,12 @@ def load_npz(path: str | Path, **details: Any) -> Graph:
     :meth:`Graph.build`.
     """
     file = Path(path)
-    if _holds_graph(file):
-        return _read_archive(file)
+    with (
+        contextlib.suppress(OSError, zipfile.BadZipFile),
+        zipfile.ZipFile(file) as archive,
+    ):  # reading says what is wrong
+        if HEADER in archive.namelist():
+            return _read_archive(archive, file)
     arrays = read_arrays(file, where=str(file))
     parts: dict[str, Any] = {part: arrays[word] for word, part in PART_WORDS.items() if word in arrays}
     given: dict[str, Any] = {"name": file.stem, **parts, **details}
@@ -116,19 +121,10 @@ def load_npz(path: str | Path, **details: Any) -> Graph:
     )
 
 
-def _holds_graph(file: Path) -> bool:
-    try:
-        with zipfile.ZipFile(file) as archive:
-            return HEADER in archive.namelist()
-    except (OSError, zipfile.BadZipFile):
-        return False  # reading it says what is wrong
-
-
-def _read_archive(file: Path) -> Graph:
+def _read_archive(archive: zipfile.ZipFile, file: Path) -> Graph:
     with tempfile.TemporaryDirectory(prefix="se-gnn-") as folder:
         try:
-            with zipfile.ZipFile(file) as archive:
-                archive.extractall(folder, [name for name in archive.namelist() if is_graph_file(name)])
+            archive.extractall(folder, [name for name in archive.namelist() if is_graph_file(name)])
             return load_graph(folder)
         except (OSError, ValueError, zipfile.BadZipFile) as error:
             raise InputError(str(error).replace(folder, str(file))) from error

@@ -86,7 +86,6 @@ class GivenTables:
         self.num_known = like.num_nodes if like is not None and joins else 0
         self.several = ONE not in nodes
         self.nodes = [NodeTable(name, table, settings, like) for name, table in nodes.items()]
-        self.ids = self._ids()
         self.edges = [EdgeRoles(one, settings, self.ids) for one in edges]
         if like is None:
             self.carried = fit_edges(self.edges)  # by the edges of all tables, as values of no edge
@@ -125,7 +124,8 @@ class GivenTables:
             return [one.ids for one in self.nodes]
         return [pc.binary_join_element_wise(one.type, one.ids, " ") for one in self.nodes]
 
-    def _ids(self) -> dict[str, Ids]:
+    @cached_property
+    def ids(self) -> dict[str, Ids]:
         """The names of the nodes of each type, as edges call them, and where they are in the graph."""
         firsts = (self.num_known + np.cumsum([0, *map(len, self.nodes)])).tolist()
         if self.joined is None:
@@ -135,8 +135,10 @@ class GivenTables:
         new = {one.type: (one.ids, np.arange(first, first + len(one))) for one, first in zip(self.nodes, firsts)}
         for name in self.joined.node_type_names or (ONE,):
             places = self.joined.nodes.of_type(name) if name else np.arange(len(names))
-            prefix = f"{name} " if self.called_by_type else ""
-            known = pa.array([text.removeprefix(prefix) for text in names[places]], pa.string())
+            own: Any = names[places]
+            if self.called_by_type:
+                own = [text.removeprefix(f"{name} ") for text in own]
+            known = pa.array(own, pa.string())
             ids, later = new.get(name, (known[:0], places[:0]))
             found[name] = Ids(pa.concat_arrays([known, ids.cast(pa.string())]), np.concatenate([places, later]))
         return found
@@ -318,7 +320,9 @@ def read_new_nodes(
     names: list[str] = [name for own in found.names() for name in own.to_pylist()]
     known = graph.nodes.known(names)
     if known:
-        _refuse_known(found, known[0], names.index(known[0]))
+        first, types = names.index(known[0]), np.repeat(np.arange(len(found.nodes)), list(map(len, found.nodes)))
+        one, row = found.nodes[types[first]], int((types[:first] == types[first]).sum())
+        raise one.table.error(one.id, row, f"node {known[0]!r} is in {graph.name} already; new nodes have new names")
     pairs, carried = found.all_edges()
     features = found.features(np.concatenate([graph.edges.ends, pairs]) if not found.has_attributes else pairs)
     captions = [text for one in found.nodes for text in one.captions().to_pylist()]
@@ -350,15 +354,6 @@ def _notes(found: GivenTables) -> list[str]:
         seen = [column for column in one.fitted.summaries if "categor" in column.note or "(other)" in column.note]
         notes += [f"column {column.name!r}: {column.note}" for column in seen]
     return notes
-
-
-def _refuse_known(found: GivenTables, name: str, place: int) -> None:
-    """Refuse a new node with the name of a known one."""
-    for one in found.nodes:
-        if place < len(one):
-            graph = found.joined.name if found.joined is not None else ""
-            raise one.table.error(one.id, place, f"node {name!r} is in {graph} already; new nodes have new names")
-        place -= len(one)
 
 
 def _check_types(graph: Graph, what: str, given: Sequence[str], known: Sequence[str]) -> None:

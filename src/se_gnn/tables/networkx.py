@@ -254,7 +254,7 @@ def _read_values(ends: Ends, settings: ImportSettings) -> EdgeValues | None:
 
     table = read_table(_edge_frame(ends), what="edges", of_edges=True)
     table.check_has(settings.edge_weight, settings.edge_type, settings.edge_time)
-    one = EdgeRoles(EdgeTable(type=ONE, table=table), settings, {ONE: Ids(None)})
+    one = EdgeRoles(EdgeTable(type=ONE, table=table), settings, {ONE: Ids(table.column(SOURCE))})
     template = fit_edges([one])
     one.carry(template)
     return one.read(table, template, np.arange(len(table)), one.shown)

@@ -180,7 +180,7 @@ def test_a_region_of_the_map_lists_its_nodes(page, hub, store):
     page.wait_for_url("**left=**")
     until(page, "document.querySelector('#region').textContent.includes('in the region')")
     corners = {name: float(value) for name, value in re.findall(r"(left|bottom|right|top)=([\d.]+)", page.url)}
-    points = store.snapshot.map.points
+    points = store.snapshot.table.points
     inside = (points[:, 0] >= corners["left"]) & (points[:, 0] <= corners["right"])
     inside &= (points[:, 1] >= corners["bottom"]) & (points[:, 1] <= corners["top"])
     assert 0 < inside.sum() < len(inside)

@@ -11,8 +11,7 @@ import pytest
 from se_gnn.apps.explorer import create_app
 from se_gnn.apps.explorer.states import NodeState, TableState, node_href, node_key
 from se_gnn.apps.service import Store
-from se_gnn.apps.service.columns import Sort
-from se_gnn.apps.service.node_table import NodeQuery, Outcome, Part
+from se_gnn.apps.service.models import NodeQuery, Outcome, Part, Sort
 from se_gnn.display.text import from_csv_cell
 from se_gnn.explain import explain
 from se_gnn.plot.style import readable
@@ -48,7 +47,7 @@ def test_a_neighbor_can_be_expanded_and_folded_again(client, hub):
     drawn = plain.split('id="around"')[1].split("</svg>")[0]
     first = re.search(r'href="(/nodes/[^"]+\?expand=[^"]+)"', drawn)[1].replace("&amp;", "&")
     more = client.get(first, headers=PEOPLE).text.split('id="around"')[1].split("</svg>")[0]
-    assert more.count("<line") > drawn.count("<line")
+    assert more.count("<polyline") > drawn.count("<polyline")
     assert 'href="/nodes/n45"' in more  # a click on the same node folds it
 
 

@@ -12,7 +12,8 @@ import jsonschema
 import numpy as np
 import pytest
 
-from se_gnn.apps.service import Store, answers, create_app
+from se_gnn.apps.explorer import create_app
+from se_gnn.apps.service import Store, answers
 from se_gnn.explain import explain, schema
 from se_gnn.ranking import WhatIf
 from strategies import HUB, ISOLATED, UNLABELED, random_graph, small_settings, untrained

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from se_gnn.apps.service.columns import ClassColumns, LinkColumns, Sort
-from se_gnn.apps.service.node_table import Answered, NodeQuery, NodeTable, Outcome, Part
+from se_gnn.apps.service.models import NodeQuery, Outcome, Part, Sort
+from se_gnn.apps.service.node_table import ClassTable, LinkTable
 from se_gnn.model import Prediction
 
 
@@ -44,8 +44,8 @@ def test_every_filter_keeps_exactly_the_nodes_it_names(client, hub):
 
 
 def test_nodes_without_an_answer_are_told_from_the_others(hub):
-    table = NodeTable(ClassColumns(hub.graph, hub.predict()))
-    asked = [NodeQuery(answered=Answered.no), NodeQuery(answered=Answered.yes)]
+    table = ClassTable(hub.graph, hub.predict())
+    asked = [NodeQuery(answered=False), NodeQuery(answered=True)]
     assert all(len(table.find(query)) == 60 for query in asked)  # not judged yet: nobody is left out
     table.judge(np.arange(60) % 7 == 0)
     assert table.find(asked[0]).tolist() == list(range(0, 60, 7))
@@ -79,7 +79,7 @@ def found(search, names, captions=None):
     nobody, count = np.empty(0, np.int64), len(names)
     split = {"train": nobody, "validation": nobody, "test": nobody}
     graph = SimpleNamespace(node_names=names, captions=captions, num_nodes=count, degrees=np.zeros(count, int), **split)
-    return NodeTable(LinkColumns(graph)).find(NodeQuery(search=search)).tolist()
+    return LinkTable(graph).find(NodeQuery(search=search)).tolist()
 
 
 def test_a_search_does_not_run_from_one_node_or_its_name_into_the_next():
@@ -94,7 +94,7 @@ def test_a_search_finds_names_with_accents_however_they_are_typed(typed):
 
 
 def test_a_region_of_the_map_is_a_filter(client, store):
-    points = store.snapshot.map.points
+    points = store.snapshot.table.points
     inside = (points[:, 0] <= 0.5) & (points[:, 1] >= 0.3)
     found = rows(client, left=0, right=0.5, bottom=0.3, top=1)
     assert [row["id"] for row in found["rows"]] == np.flatnonzero(inside).tolist()
@@ -122,7 +122,7 @@ def test_a_million_rows_stay_quick():
         nodes=np.arange(count), probabilities=chances, cases=same, weights=weights, overall=weights, node=weights,
         structure=weights,
     )  # fmt: skip
-    table = NodeTable(ClassColumns(graph, prediction))
+    table = ClassTable(graph, prediction)
     queries = [
         NodeQuery(search="777", sort=Sort.probability),
         NodeQuery(search="1", sort=Sort.probability, descending=True, outcome=Outcome.wrong),

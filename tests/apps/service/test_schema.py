@@ -6,7 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from hostile_model import hostile_model
-from se_gnn.apps.service import Store, create_app
+from se_gnn.apps.explorer import create_app
+from se_gnn.apps.service import Store
 from se_gnn.apps.web import WebSettings
 
 schemathesis = pytest.importorskip("schemathesis", reason="needs schemathesis: pip install 'se-gnn[test]'")
@@ -16,7 +17,7 @@ schemathesis = pytest.importorskip("schemathesis", reason="needs schemathesis: p
 def described():
     store = Store.of_model(hostile_model())
     store.snapshot.prepare()
-    app = create_app(store, WebSettings(hosts=frozenset({"testserver"}), per_second=1e6, burst=1_000_000))
+    app = create_app(store, WebSettings(hosts=frozenset({"testserver"}), per_second=1e6))
     return schemathesis.openapi.from_asgi("/v1/openapi.json", app)
 
 

@@ -62,7 +62,8 @@ def test_all_methods_number_the_same_edges_of_a_target(pairs):
     for item in range(3):
         own = [one.pictures for one in pairs if one.item == item]
         # an edge's names are in its title; its number is the class of its line
-        found = {tuple(sorted(re.findall(r"<title>([^<]*)</title><line[^>]*class=\"(m\d)", one.target))) for one in own}
+        line = r"<title>([^<]*)</title><polyline[^>]*class=\"(m\d)"
+        found = {tuple(sorted(re.findall(line, one.target))) for one in own}
         assert len(found) == 1
         assert found.pop()
 

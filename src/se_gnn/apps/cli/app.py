@@ -8,13 +8,11 @@ import typer
 
 from se_gnn.apps.cli import labels as on_labels
 from se_gnn.apps.cli.commands import add_command, command_group, run
-from se_gnn.apps.cli.explain import explain
 from se_gnn.apps.cli.import_tables import import_tables
-from se_gnn.apps.cli.inspecting import evaluate, report, serve, verify
+from se_gnn.apps.cli.inspecting import evaluate, explain, report, serve, verify
 from se_gnn.apps.cli.links import recommend
 from se_gnn.apps.cli.predict import predict
-from se_gnn.apps.cli.start import start
-from se_gnn.apps.cli.train import datasets, train, tune
+from se_gnn.apps.cli.train import datasets, start, train, tune
 
 MORE = "More commands"
 

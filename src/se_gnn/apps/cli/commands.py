@@ -22,14 +22,14 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from se_gnn import __version__
-from se_gnn.apps.cli.printing import say
+from se_gnn.display.text import printable
 from se_gnn.errors import InputError, shortened
 from se_gnn.progress import patient_interrupt
 
 MISTAKE, INTERRUPTED = 2, 130
 NEW_OBJECTS = 50_000  # between garbage collections; Python's 700 would search PyTorch's modules while they are loaded
 _BOUNDS = re.compile(r"; [\d.<=]*x[<>]=?[\d.]+(?=\])| *\[[\d.<=]*x[<>]=?[\d.]+\]")  # of numbers; an error names them
-QUIET = ("--quiet", "-q")  # an option of the group that is accepted after a command, too
+QUIET = ("--quiet", "-q")  # an option of commands that may also stand before the command
 _UsageError: Any = typer.BadParameter.__base__  # Click's, which Typer brings under one name or another
 
 
@@ -94,13 +94,11 @@ class Group(TyperGroup):
     """Turns a user's mistake into one line on stderr; anything unexpected keeps its traceback."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the options of the group, which may also follow a command; show the help if nothing is given."""
-        if not args:
-            return super().parse_args(ctx, args)
+        """Read the options; show the help if nothing is given."""
         end = args.index("--") if "--" in args else len(args)
-        front = [arg for arg in args[:end] if arg in QUIET]
-        with _mistakes_in_a_line(ctx):
-            return super().parse_args(ctx, [*front, *(arg for arg in args[:end] if arg not in QUIET), *args[end:]])
+        quiet = [arg for arg in args[:end] if arg in QUIET]
+        with _mistakes_in_a_line(ctx) if args else contextlib.nullcontext():
+            return super().parse_args(ctx, [*(arg for arg in args[:end] if arg not in QUIET), *quiet, *args[end:]])
 
     def invoke(self, ctx: Any) -> Any:
         """Run the chosen command."""
@@ -141,13 +139,10 @@ def command_group(name: str, *, about: str, epilog: str, begin: Callable[[], Non
 
     @group.callback()
     def options(
-        context: typer.Context,
-        quiet: Annotated[bool, typer.Option(*QUIET, help="Print only warnings and errors.")] = False,
         version: Annotated[
             bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
         ] = False,
     ) -> None:
-        context.obj = quiet
         if begin is not None:
             begin()
 
@@ -162,26 +157,21 @@ def add_command(
     name: str | None = None,
     heading: str | None = None,
 ) -> None:
-    """Make a function a command; its parameter `quiet`, if it has one, is an option of the group."""
-    signature = inspect.signature(function, eval_str=True)
+    """Make a function a command; an option that this call does not read is an error."""
+    signature, marks = inspect.signature(function, eval_str=True), _marks(function)
 
     @functools.wraps(function)
     def call(context: typer.Context, **given: Any) -> None:
-        sources = {one: context.get_parameter_source(one) for one in given}
-        chosen = [one for one, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
-        options = {**{one.name: one.opts[0] for one in context.command.params}, "quiet": QUIET[0]}
-        values = {**given, **({"quiet": context.obj} if "quiet" in signature.parameters else {})}
-        for one in [*chosen, *(["quiet"] if context.obj else [])]:
-            if one not in values:
-                raise InputError(f"{options[one]} has no effect on `{context.command_path}`: leave it out")
-            for only in _marks(function).get(one, ()):
-                if not only.holds(values):
-                    raise InputError(f"{options[one]} has an effect only {only.situation}: leave it out")
-        function(**values)
+        for one in context.command.params:
+            source = context.get_parameter_source(one.name or "")
+            for only in marks.get(one.name, ()) if source is not None and source.name == "COMMANDLINE" else ():
+                if not only.holds(given):
+                    raise InputError(f"{one.opts[0]} has an effect only {only.situation}: leave it out")
+        function(**given)
 
     context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
-    own = [parameter for one, parameter in signature.parameters.items() if one != "quiet"]
-    call.__signature__ = signature.replace(parameters=[context, *own])  # type: ignore[attr-defined]
+    parameters = [context, *signature.parameters.values()]
+    call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     group.command(name, cls=Command, epilog=epilog, rich_help_panel=heading)(call)
 
 
@@ -198,7 +188,7 @@ def run(commands: typer.Typer, name: str) -> None:
         gc.freeze()  # the process ends: another search through everything that was loaded would take most of a second
 
 
-def _marks(function: Any) -> dict[str, tuple[Only, ...]]:
+def _marks(function: Any) -> dict[str | None, tuple[Only, ...]]:
     """The situations in which each parameter of a command is read, if only in some."""
     hints = get_type_hints(function, include_extras=True)
     found = {name: tuple(one for one in get_args(hint)[1:] if isinstance(one, Only)) for name, hint in hints.items()}
@@ -228,6 +218,11 @@ def _mistakes_in_a_line(ctx: Any) -> Iterator[None]:
         where = getattr(error, "ctx", None) or ctx
         _say(f"error: {_one_line(error.format_message())} (see {where.command_path} --help)")
         raise typer.Exit(MISTAKE) from error
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print a text. Control characters, which a name from a table may contain, are shown and not obeyed."""
+    typer.echo(printable(text), err=err)
 
 
 def _say(text: str) -> None:

@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from se_gnn.apps.cli.commands import Only, beside, without
+from se_gnn.apps.cli.commands import Only, beside, say, without
 from se_gnn.apps.cli.options import (
     LARGEST_SEED,
-    LESS_COMMON,
     Setting,
+    column_by_type,
     column_roles,
-    one_column,
+    edge_tables,
+    node_tables,
     option,
     rare,
     read_settings,
+    table_path,
 )
-from se_gnn.apps.cli.printing import say
-from se_gnn.apps.cli.typed_tables import column_by_type, edge_tables, node_tables, table_path
 from se_gnn.errors import InputError
 
 if TYPE_CHECKING:
     from se_gnn.graph import Graph
 
 KINDS = ("number", "boolean", "category", "date", "text")
-NODE_ROLES = (*KINDS, "caption", "split", "keep", "ignore")
-EDGE_ROLES = (*KINDS, "weight", "type", "time", "ignore")
 COLUMNS = "Columns and edges"
 CSV = Only("for CSV files", lambda values: any(map(_is_csv, (*values["nodes"], *values["edges"]))))
 NEW_GRAPH = without("--like")
@@ -114,9 +113,7 @@ def import_tables(
     ] = None,
     directed: Annotated[
         bool,
-        typer.Option(
-            "--directed", help="Edges lead from source to target.  [default: no direction]", rich_help_panel=COLUMNS
-        ),
+        option(None, "Edges lead from source to target.  [default: no direction]", "--directed", heading=COLUMNS),
     ] = False,
     like: Annotated[
         Path | None,
@@ -131,9 +128,7 @@ def import_tables(
             "--set",
         ),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the summary as JSON.", rich_help_panel=LESS_COMMON)
-    ] = False,
+    as_json: Annotated[bool, rare(None, "Print the summary as JSON.", "--json")] = False,
 ) -> None:
     """Make a graph from a node table and an edge table.
 
@@ -150,10 +145,9 @@ def import_tables(
     of_nodes, of_edges = node_tables(nodes), edge_tables(edges)
     node_types = () if isinstance(of_nodes, str) else tuple(of_nodes)
     edge_types = () if isinstance(of_edges, str) else tuple(one.type for one in of_edges)
-    roles = column_roles(column, NODE_ROLES, beside="caption")
-    edge_roles = column_roles(edge_column, EDGE_ROLES)
-    split = one_column(roles, "split")
-    call = {"nodes": nodes, "edges": edges, "target_number": target_number, "like": like, "split": split}
+    roles = _roles(column, ("caption", "split"), ("keep", "ignore"), beside="caption")
+    edge_roles = _roles(edge_column, ("weight", "type", "time"), ("ignore",))
+    call = {"nodes": nodes, "edges": edges, "target_number": target_number, "like": like, "split": roles["split"]}
     given = read_settings(settings, SETTINGS, {**call, "typed": bool(node_types)})
     if "separator" in given:
         given["separator"] = given["separator"].replace("\\t", "\t")
@@ -165,25 +159,24 @@ def import_tables(
         target_number=target_number,
         source=column_by_type(source, edge_types, "--source"),
         target=column_by_type(target, edge_types, "--target"),
-        split=split,
-        caption=one_column(roles, "caption"),
-        ignore=roles["ignore"],
-        keep=roles["keep"],
-        kinds={name: kind for kind in KINDS for name in roles[kind]},
         directed=directed,
-        edge_weight=one_column(edge_roles, "weight"),
-        edge_type=one_column(edge_roles, "type"),
-        edge_time=one_column(edge_roles, "time"),
-        edge_ignore=edge_roles["ignore"],
-        edge_kinds={name: kind for kind in KINDS for name in edge_roles[kind]},
         like=None if like is None else _graph_of(like),
         out=out,
+        **roles,
+        **{f"edge_{role}": columns for role, columns in edge_roles.items()},
         **given,
     )
     say(imported.summary.to_json() if as_json else str(imported.summary))
     if not as_json:
         say(f"\nSaved to {out}. {'Predict its nodes' if like else 'Train on it'}:")
         say("  " + shlex.join(_next_command(out, like)))
+
+
+def _roles(texts: list[str] | None, single: Sequence[str], several: Sequence[str], **more: str) -> dict[str, Any]:
+    """Settings of :func:`read_tables`: the columns of each role, and of which kind the others are."""
+    roles = column_roles(texts, single, (*KINDS, *several), **more)
+    kinds = {column: kind for kind in KINDS for column in roles.pop(kind)}
+    return {**roles, "kinds": kinds}
 
 
 def _is_csv(given: str) -> bool:

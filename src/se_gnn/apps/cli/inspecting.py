@@ -1,21 +1,27 @@
-"""`se-gnn evaluate`, `report`, `serve` and `verify`: look at what there is."""
+"""`se-gnn evaluate`, `explain`, `report`, `serve` and `verify`: look at what there is."""
 
 from __future__ import annotations
 
 import json
 import webbrowser
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from se_gnn.apps.cli.commands import without
-from se_gnn.apps.cli.links import refuse_links_folder, report_pairs
+from se_gnn.apps.cli.commands import Only, beside, say, without
+from se_gnn.apps.cli.links import report_pairs, show_pair
 from se_gnn.apps.cli.options import (
+    SHARD_NODES,
+    Device,
     ModelFolder,
     Nodes,
+    OnDevice,
     OtherGraph,
     Overwrite,
+    OverwriteFile,
+    Quiet,
+    QuietFile,
     Setting,
     node_ids,
     option,
@@ -24,9 +30,14 @@ from se_gnn.apps.cli.options import (
     shows_progress,
     working,
 )
-from se_gnn.apps.cli.outputs import check_file, write_file
-from se_gnn.apps.cli.printing import count, say
+from se_gnn.apps.cli.outputs import Make, check_file, is_shard_folder, write_file, write_folder
+from se_gnn.display.terminal import count
+from se_gnn.errors import InputError
 from se_gnn.progress import announce_compilation
+
+if TYPE_CHECKING:
+    from se_gnn.graph.arrays import IntArray
+    from se_gnn.model import Model
 
 
 def evaluate(
@@ -44,7 +55,6 @@ def evaluate(
     from se_gnn.model.metrics import evaluate as measure
     from se_gnn.model.metrics import figures_text
 
-    refuse_links_folder(folder, "its figures on validation links are in links.json")
     trained = load_model(folder, graph)
     with working("scoring"):
         figures = measure(trained)
@@ -54,7 +64,83 @@ def evaluate(
         say(figures_text(figures))
 
 
+EVERY_NODE = "To explain every node"
 OF_NODES = without("--pair")
+
+
+def explain(
+    folder: ModelFolder,
+    node: Annotated[
+        str | None, option("NAME", "The node to explain: its name, caption or #POSITION."), OF_NODES
+    ] = None,
+    k: Annotated[
+        int, option("N", "How many of the most similar labeled nodes to show.", "--k", "-k", min=1), OF_NODES
+    ] = 5,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="Print JSON for programs.", rich_help_panel="Options"),
+        Only("with --node or --pair", lambda values: values["node"] is not None or values["pair"] is not None),
+    ] = False,
+    out: Annotated[
+        Path | None,
+        option("FOLDER", "Explain every node, and write Parquet files here.", heading=EVERY_NODE),
+        without("--node"),
+        OF_NODES,
+    ] = None,
+    overwrite: OverwriteFile = False,
+    settings: Annotated[
+        list[str] | None,
+        option("NAME=VALUE", "shard=N writes N nodes per file (default 4096).", "--set"),
+        beside("--out"),
+    ] = None,
+    graph: Annotated[OtherGraph, OF_NODES] = None,
+    pair: Annotated[
+        str | None,
+        rare(
+            "A,B[,TYPE]",
+            "For a model of links: the pair of nodes to explain, and the type of link if there are several.",
+        ),
+    ] = None,
+    device: Annotated[OnDevice, OF_NODES] = Device.cpu,
+    quiet: QuietFile = False,
+) -> None:
+    """Show why a node gets its prediction.
+
+    Prints the reasons in sentences; the most similar labeled nodes and how much each one counts; the node's table row
+    beside that of the most similar one; and the edges that match and those that matter most. Use --json to pass the
+    explanation to a program.
+
+    With --out, every node is explained, and the results are written as tables. Several processes started by torchrun
+    share this work.
+    """
+    from se_gnn.device import resolve_device
+    from se_gnn.explain import explain as explained
+    from se_gnn.model.folder import load_model
+    from se_gnn.results import explanations_as_parquet
+
+    if pair is not None:
+        show_pair(folder, pair, as_json=as_json)
+        return
+    if out is not None:
+        if not is_shard_folder(out):
+            raise InputError(f"--out must name a folder, without an ending, got {out.name!r}")
+        shard = read_settings(settings, {"shard": Setting(int, 1)}, {}).get("shard", SHARD_NODES)
+
+        def every_node(trained: Model) -> tuple[IntArray, Make]:
+            return trained.graph.candidates, lambda nodes: explanations_as_parquet(trained, nodes, k)
+
+        write_folder(
+            "explanations", folder, graph, every_node, out=out, shard_nodes=shard, device=device, overwrite=overwrite,
+            quiet=quiet, explained=str(k),
+        )  # fmt: skip
+        return
+    if node is None:
+        raise InputError("give --node NAME to explain one node, or --out FOLDER to explain every node")
+    trained = load_model(folder, graph, device=resolve_device(device.value))
+    with working("explaining"):
+        wanted = trained.graph.nodes.find(node)
+        explanation = explained(trained, wanted, k=k, attributes=True)[0]
+    say(explanation.to_json() if as_json else explanation.to_text(k))
 
 
 def report(
@@ -69,7 +155,7 @@ def report(
         int, option("N", "How many of the most similar labeled nodes to draw.", "--k", "-k", min=1), OF_NODES
     ] = 4,
     overwrite: Overwrite = False,
-    quiet: bool = False,
+    quiet: Quiet = False,
 ) -> None:
     """Write a report about a model: one web page with explanations.
 
@@ -86,7 +172,6 @@ def report(
     if pair:
         text = report_pairs(folder, pair, quiet=quiet)
     else:
-        refuse_links_folder(folder, "give the pairs to explain with --pair A,B")
         trained = load_model(folder, graph)
         wanted = node_ids(trained.graph, nodes)
         with working("scoring", quiet) as shown:
@@ -120,7 +205,7 @@ def serve(
             "--set",
         ),
     ] = None,
-    quiet: bool = False,
+    quiet: Quiet = False,
 ) -> None:
     """Explore a model in the browser, and answer programs over HTTP.
 

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from se_gnn.apps.cli.commands import without
+from se_gnn.apps.cli.commands import say, without
 from se_gnn.apps.cli.options import (
     ModelFolder,
     Nodes,
     OtherGraph,
     OverwriteFile,
+    Quiet,
     QuietFile,
     node_ids,
     option,
     working,
 )
 from se_gnn.apps.cli.outputs import RECORD_FILES, Record, check_file, write_records
-from se_gnn.apps.cli.printing import count as counted
-from se_gnn.apps.cli.printing import say
+from se_gnn.display.terminal import count as counted
 from se_gnn.errors import InputError
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def edit(
     out: Annotated[
         Path | None, option("DIR", "Write the edited model to this new folder and keep the original.")
     ] = None,
-    quiet: bool = False,
+    quiet: Quiet = False,
 ) -> None:
     """Edit labels without retraining; every edit can be undone.
 

@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from se_gnn.apps.cli.commands import say
 from se_gnn.apps.cli.options import (
     ModelFolder,
     Nodes,
@@ -18,7 +19,7 @@ from se_gnn.apps.cli.options import (
     shows_progress,
 )
 from se_gnn.apps.cli.outputs import RECORD_FILES, check_file, check_model_folder, write_records
-from se_gnn.apps.cli.printing import count, percent, say, table
+from se_gnn.display.terminal import count, percent, table
 from se_gnn.errors import InputError
 from se_gnn.number_format import number
 
@@ -128,14 +129,6 @@ def _explained(fitted: SEGNNLinkPredictor, text: str) -> PairExplanation:
 
     u, v, kind = pair_in_text(fitted.graph_, text, [one.name for one in fitted.trained_.types])
     return fitted.explain(u, v, type=kind)
-
-
-def refuse_links_folder(folder: Path, instead: str) -> None:
-    """Say what to do with a model of links where a model of nodes is wanted."""
-    from se_gnn.model.folder import is_links_folder
-
-    if is_links_folder(folder):
-        raise InputError(f"{folder} holds a model of links: {instead}")
 
 
 def _loaded(folder: Path, *, quiet: bool) -> SEGNNLinkPredictor:

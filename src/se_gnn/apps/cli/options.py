@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from se_gnn.apps.cli.commands import Only, beside
+from se_gnn.apps.cli.commands import QUIET, Only, beside
 from se_gnn.errors import InputError, did_you_mean, shortened
 from se_gnn.progress import announce_compilation, phase
 
 if TYPE_CHECKING:
     from se_gnn.graph import Graph
     from se_gnn.graph.arrays import IntArray
+    from se_gnn.tables import EdgeTable
 
 LARGEST_SEED = 2**63 - 1
 SHARD_NODES = 4096
@@ -37,12 +38,12 @@ TYPE_WORDS = {
 Device = StrEnum("Device", ["auto", "cpu", "cuda"])
 
 
-def option(metavar: str, help: str, *names: str, heading: str | None = None, **more: Any) -> Any:
-    """An option with a value; a required one has no default to show."""
+def option(metavar: str | None, help: str, *names: str, heading: str | None = None, **more: Any) -> Any:
+    """An option; a switch, or a choice of words, needs no name for its value."""
     return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=heading, **more)
 
 
-def rare(metavar: str, help: str, *names: str, **more: Any) -> Any:
+def rare(metavar: str | None, help: str, *names: str, **more: Any) -> Any:
     """An option that few calls need."""
     return option(metavar, help, *names, heading=LESS_COMMON, **more)
 
@@ -58,15 +59,11 @@ OtherGraph = Annotated[
         "DIR", "Use another graph, imported with --like, instead of the model's own; its labeled nodes vote.", "--graph"
     ),
 ]
-OnDevice = Annotated[
-    Device,
-    typer.Option(
-        help="auto: use CUDA if available; with torchrun, one device per process.", rich_help_panel=LESS_COMMON
-    ),
-]
+OnDevice = Annotated[Device, rare(None, "auto: use CUDA if available; with torchrun, one device per process.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing output.")]
 OverwriteFile = Annotated[Overwrite, beside("--out")]
-QuietFile = Annotated[bool, beside("--out")]
+Quiet = Annotated[bool, typer.Option(*QUIET, help="Print only warnings and errors.")]
+QuietFile = Annotated[Quiet, beside("--out")]
 Quick = Annotated[
     bool, typer.Option("--quick", help="Train one recipe and a single model: much faster, often just as accurate.")
 ]
@@ -164,29 +161,79 @@ def node_ids(graph: Graph, texts: list[str] | None) -> IntArray | None:
     return np.array(list(dict.fromkeys(ids)), dtype=np.int64)
 
 
-def column_roles(texts: list[str] | None, roles: Sequence[str], *, beside: str = "") -> dict[str, list[str]]:
+def column_roles(
+    texts: list[str] | None, single: Sequence[str], several: Sequence[str], *, beside: str = ""
+) -> dict[str, Any]:
     """The columns that have each role, from texts such as ``income=number``; each column has one.
 
-    A column may have the role ``beside`` and another one.
+    A column may have the role ``beside`` and another one. Of the roles that are ``single`` one column has each.
 
-    >>> column_roles(["account=id", "a=b=ignore"], ["id", "ignore"])
-    {'id': ['account'], 'ignore': ['a=b']}
+    >>> column_roles(["account=id", "a=b=ignore"], ["id", "caption"], ["ignore"])
+    {'id': 'account', 'caption': None, 'ignore': ['a=b']}
     """
-    found: dict[str, list[str]] = {role: [] for role in roles}
+    found: dict[str, Any] = {**dict.fromkeys(single), **{role: [] for role in several}}
     seen: dict[str, str] = {}
     for text in texts or ():
         column, _, role = (part.strip() for part in text.rpartition("="))
         if not column or role not in found:
-            raise InputError(f"write COLUMN=ROLE, where ROLE is one of {', '.join(roles)}, got {shortened(text)}")
+            raise InputError(f"write COLUMN=ROLE, where ROLE is one of {', '.join(found)}, got {shortened(text)}")
         if column in seen and beside not in (role, seen[column]):
             raise InputError(f"column {column!r} is given as {seen[column]} and as {role}: give it once")
         seen[column] = role
-        found[role].append(column)
+        if role in several:
+            found[role].append(column)
+        elif found[role] is None:
+            found[role] = column
+        else:
+            raise InputError(f"only one column can be the {role}, got {found[role]!r} and {column!r}")
     return found
 
 
-def one_column(roles: dict[str, list[str]], role: str) -> str | None:
-    """The column with a role, if there is one; two are an error."""
-    if len(roles[role]) > 1:
-        raise InputError(f"only one column can be the {role}, got {' and '.join(map(repr, roles[role]))}")
-    return roles[role][0] if roles[role] else None
+def table_path(given: str) -> Path:
+    """The file of a table, with a type before it or without."""
+    return Path(given) if Path(given).exists() else Path(given.partition("=")[2] or given)
+
+
+def node_tables(given: list[str], option: str = "--nodes", shape: str = "paper=FILE") -> str | dict[str, str]:
+    """The one table, or the table of each type."""
+    if len(given) == 1 and ("=" not in given[0] or Path(given[0]).exists()):
+        return given[0]
+    tables: dict[str, str] = {}
+    for text in given:
+        name, _, path = text.partition("=")
+        if not name.strip() or not path:
+            raise InputError(f"{option} must look like {shape} if there are several types, got {text!r}")
+        if name.strip() in tables:
+            raise InputError(f"{option} {name.strip()}=... is given twice; each type has one table")
+        tables[name.strip()] = path
+    return tables
+
+
+def edge_tables(given: list[str], option: str = "--edges") -> str | list[EdgeTable]:
+    """The one edge table, or the table of each edge type with the node types that it joins, if declared."""
+    from se_gnn.tables import EdgeTable
+
+    tables, found = node_tables(given, option, shape := "writes=FILE or writes:author-paper=FILE"), []
+    if isinstance(tables, str):
+        return tables
+    for what, path in tables.items():
+        name, colon, joined = what.partition(":")
+        start, dash, end = (one.strip() for one in joined.partition("-"))
+        if colon and (not dash or "-" in end):
+            raise InputError(f"{option} must look like {shape} if there are several types, got {what!r}")
+        found.append(EdgeTable(type=name.strip(), table=path, joins=(start, end) if colon else None))
+    return found
+
+
+def column_by_type(given: str, types: Sequence[str], option: str) -> str | dict[str, str]:
+    """The column that an option names, or that of each type; without ``types`` there is one table."""
+    if not types or "=" not in given:
+        return given
+    columns = {}
+    for text in given.split(","):
+        name, equals, column = (part.strip() for part in text.partition("="))
+        if not equals or not column or name not in types:
+            shape = ",".join(f"{name}=COLUMN" for name in types)
+            raise InputError(f"{option} must look like {shape} or be one column, got {given!r}")
+        columns[name] = column
+    return columns

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from se_gnn.apps.cli.commands import Only, beside, without
-from se_gnn.apps.cli.links import predict_pairs, refuse_links_folder
+from se_gnn.apps.cli.commands import Only, beside, say, without
+from se_gnn.apps.cli.links import predict_pairs
 from se_gnn.apps.cli.options import (
     SHARD_NODES,
     Device,
@@ -19,21 +18,31 @@ from se_gnn.apps.cli.options import (
     OnDevice,
     OtherGraph,
     Overwrite,
+    Quiet,
     Setting,
     column_roles,
+    edge_tables,
     node_ids,
-    one_column,
+    node_tables,
     option,
     rare,
     read_settings,
+    table_path,
     working,
 )
-from se_gnn.apps.cli.outputs import RECORD_FILES, check_file, write_file, write_records
-from se_gnn.apps.cli.printing import count, percent, say, table
-from se_gnn.apps.cli.sharded import FILES, is_shard_folder, refuse_several_ranks, write_folder
-from se_gnn.apps.cli.typed_tables import edge_tables, node_tables, table_path
-from se_gnn.display.terminal import full_name
+from se_gnn.apps.cli.outputs import (
+    FILES,
+    RECORD_FILES,
+    Make,
+    check_file,
+    is_shard_folder,
+    write_file,
+    write_folder,
+    write_records,
+)
+from se_gnn.display.terminal import count, full_name, percent, table
 from se_gnn.errors import InputError
+from se_gnn.ranks.joining import started_by_torchrun
 
 if TYPE_CHECKING:
     from se_gnn.graph.arrays import IntArray
@@ -43,7 +52,6 @@ if TYPE_CHECKING:
     from se_gnn.model import Model
     from se_gnn.model.numbers import Calibration
 
-    Make = Callable[[IntArray], bytes]  # the file of some nodes
 
 NEW = beside("--new-nodes")
 OF_NODES = without("--pairs")
@@ -122,7 +130,7 @@ def predict(
         ),
     ] = None,
     device: Annotated[OnDevice, OF_NODES] = Device.cpu,
-    quiet: bool = False,
+    quiet: Quiet = False,
 ) -> None:
     """Predict nodes, and write the predictions to a file or folder.
 
@@ -136,12 +144,12 @@ def predict(
     from se_gnn.device import resolve_device
     from se_gnn.files import read_file, sha256
     from se_gnn.graph.storage import save_graph
+    from se_gnn.labels.extension import extend
     from se_gnn.model.folder import load_model
 
     if pairs is not None:
         predict_pairs(folder, pairs, out, overwrite=overwrite, quiet=quiet)
         return
-    refuse_links_folder(folder, "give --pairs FILE, or list likely links with se-gnn recommend")
     call = {"out": out, "coverage": coverage, "abstain": abstain, "new_nodes": new_nodes}
     given = read_settings(settings, SETTINGS, call)
     if nodes and "sample" in given:
@@ -162,15 +170,19 @@ def predict(
     def prepare(trained: Model) -> tuple[IntArray, Make]:
         nonlocal extension, extras
         if new_nodes is not None:
-            extension = _extended(trained, new_nodes, new_edges, roles)
+            from se_gnn.tables import read_new_nodes  # needs pyarrow
+
+            tables = node_tables(new_nodes, "--new-nodes")
+            edges = edge_tables(new_edges, "--new-edges") if new_edges else None
+            extension = extend(trained, read_new_nodes(trained.graph, tables, edges, **roles))
             trained = extension.trained
         ids = _chosen(trained, extension, nodes, given.get("sample"))
         extras = _Extras.of(trained, ids, coverage, abstain, given)
         return ids, lambda some: extras.content(some, ending)
 
     if into_folder:
-        tables = [*(new_nodes or ()), *(new_edges or ())]
-        read = {f"new {text}": sha256(read_file(table_path(text))) for text in tables}
+        given_tables = [*(new_nodes or ()), *(new_edges or ())]
+        read = {f"new {text}": sha256(read_file(table_path(text))) for text in given_tables}
         read |= {"columns": " ".join(column)} if column else {}
         decisive = [text for text in settings or () if text.partition("=")[0].strip() not in NOT_IN_ROWS]
         first = write_folder(
@@ -203,7 +215,8 @@ def _check_file(out: Path, *, overwrite: bool) -> None:
 
     if out.suffix.lower() not in FILES:
         raise InputError(f"--out must end in {', '.join(FILES)} or name a folder, got {out.name!r}")
-    refuse_several_ranks(out)
+    if started_by_torchrun():
+        raise InputError(f"several processes cannot write one file: let --out name a folder, not {out.name!r}")
     check_file(out, overwrite=overwrite)
     if out.suffix.lower() == ".parquet":
         require("pyarrow", extra="tables", feature="Parquet files")
@@ -278,20 +291,10 @@ class _Extras:
 
 def _roles(columns: list[str] | None, edges: list[str] | None) -> dict[str, Any]:
     """What the columns of new tables are, as :func:`read_new_nodes` takes it."""
-    roles = column_roles(columns, ("id", "source", "target", "caption", "ignore"))
+    roles = column_roles(columns, ("id", "source", "target", "caption"), ("ignore",))
     if not edges and (roles["source"] or roles["target"]):
         raise InputError("--column COLUMN=source and =target have an effect only with --new-edges: leave them out")
-    named = {role: one_column(roles, role) for role in ("id", "source", "target", "caption")}
-    return {**named, "ignore": tuple(roles["ignore"])}
-
-
-def _extended(trained: Model, nodes: list[str], edges: list[str] | None, roles: dict[str, Any]) -> Extension:
-    """Read the tables of new nodes, and predict on the graph with them."""
-    from se_gnn.labels.extension import extend
-    from se_gnn.tables import read_new_nodes
-
-    tables = node_tables(nodes, "--new-nodes"), edge_tables(edges, "--new-edges") if edges else None
-    return extend(trained, read_new_nodes(trained.graph, *tables, **roles))
+    return roles
 
 
 def _about(extension: Extension, *, all_written: bool) -> list[str]:

@@ -1,8 +1,9 @@
-"""`se-gnn train`, `tune` and `datasets`; everything that can be wrong is checked before the work begins."""
+"""`se-gnn start`, `train`, `tune` and `datasets`; everything that can be wrong is checked before the work begins."""
 
 from __future__ import annotations
 
 import shlex
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,21 +13,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from se_gnn.apps.cli.commands import Only
+from se_gnn.apps.cli.commands import Only, say
+from se_gnn.apps.cli.inspecting import explain, serve_model
 from se_gnn.apps.cli.options import (
-    LESS_COMMON,
     Assignments,
     Device,
     GraphName,
     OnDevice,
     Overwrite,
     Quick,
+    Quiet,
     Seed,
     option,
     rare,
     shows_progress,
 )
-from se_gnn.apps.cli.printing import count, paragraph, say, table
+from se_gnn.apps.cli.outputs import (
+    TRAINING,
+    check_import_folder,
+    check_model_folder,
+    output_folder,
+    rank_device,
+)
+from se_gnn.display.terminal import count, paragraph, table
+from se_gnn.errors import InputError
+from se_gnn.optional import require
 from se_gnn.progress import phase
 
 if TYPE_CHECKING:
@@ -36,12 +47,71 @@ if TYPE_CHECKING:
     from se_gnn.settings import Settings
     from se_gnn.training.tuning import Trial
 
+START = Path("se-gnn-start")
 SHOWN_TRIALS = 8
-
 
 Task = StrEnum("Task", ["nodes", "links"])
 Preset = StrEnum("Preset", ["best", "paper", "authors"])
 OF_NODES = Only("without --task links", lambda values: values["task"] is Task.nodes)
+
+
+def start(
+    tables: Annotated[
+        list[str],
+        typer.Argument(metavar="TABLES", help="CSV or Parquet files: one row per node, and one row per edge."),
+    ],
+    out: Annotated[Path, option("DIR", "Folder for the graph and the model.")] = START,
+    label: Annotated[
+        str | None, option("COLUMN", "Column to predict: classes or numbers.  [default: detected]")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Accept the proposal without asking.")] = False,
+    quick: Quick = False,
+    no_serve: Annotated[bool, typer.Option("--no-serve", help="Stop after the first explanation.")] = False,
+    settings: Assignments = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+) -> None:
+    """Go from your tables to explained predictions.
+
+    The command looks at the tables, proposes what each column means (IDs, label, source and target, direction, weight,
+    type and time of the edges), gives its reasons, and asks you to confirm. It then imports the tables, trains a model,
+    explains a first prediction and opens the explorer in your browser. Each step is also printed as a command that you
+    can change and run yourself.
+    """
+    from se_gnn.graph.storage import load_graph
+    from se_gnn.tables import read_tables
+
+    require("pyarrow", extra="tables", feature="tables")
+    from se_gnn.tables.guess import guess_tables
+
+    graph, model = out / "graph", out / "model"
+    check_import_folder(graph, overwrite=overwrite)
+    check_model_folder(model, overwrite=overwrite, resume=False)
+    guess = guess_tables(tables, label=label)
+    if not quiet or not yes:
+        say("Proposal:")
+        widest = min(36, max(len(what) for what, _ in guess.reasons))
+        for what, why in guess.reasons:
+            say(paragraph(why, indent=4 + widest, label=f"  {what}  "))
+        say(f"\nThis is the same as\n  {guess.command(graph)}")
+    if not yes and not sys.stdin.isatty():
+        raise InputError("there is no terminal to ask for confirmation: add --yes, or run the command above")
+    if not yes and not typer.confirm("\nIs this right?", default=True):
+        say("Nothing was imported. Correct the command above and run it; it prints the command to train with.")
+        raise typer.Exit
+    nodes, edges = guess.tables
+    imported = read_tables(nodes, edges, **guess.settings, out=graph)
+    if not quiet:
+        say(f"\n{imported.summary}\n")
+    train(str(graph), model, quick=quick, settings=settings, overwrite=overwrite, quiet=quiet)
+    say("")
+    trained = load_graph(model)
+    explain(model, node=f"#{example_node(trained)}")
+    say("")
+    if no_serve:
+        say("Open the explorer in the browser:\n  " + shlex.join(["se-gnn", "serve", str(model)]))
+    else:
+        serve_model(model, browser=sys.stdout.isatty(), quiet=quiet)
 
 
 def train(
@@ -54,17 +124,11 @@ def train(
     resume: Annotated[bool, typer.Option("--resume", help="Resume the interrupted training in DIR."), OF_NODES] = False,
     task: Annotated[
         Task,
-        typer.Option(
-            help="nodes: predict a class or number of nodes; links: predict edges.", rich_help_panel=LESS_COMMON
-        ),
+        rare(None, "nodes: predict a class or number of nodes; links: predict edges."),
     ] = Task.nodes,
     preset: Annotated[
         Preset | None,
-        typer.Option(
-            help="Settings to start from: best, or those of the paper or its authors.  [default: best]",
-            show_default=False,
-            rich_help_panel=LESS_COMMON,
-        ),
+        rare(None, "Settings to start from: best, or those of the paper or its authors.  [default: best]"),
         OF_NODES,
     ] = None,
     config: Annotated[Path | None, rare("FILE", "TOML file with settings."), OF_NODES] = None,
@@ -79,7 +143,7 @@ def train(
         ),
         OF_NODES,
     ] = 0.0,
-    quiet: bool = False,
+    quiet: Quiet = False,
 ) -> None:
     """Train a model on a graph and save it.
 
@@ -90,8 +154,6 @@ def train(
     Several processes started by torchrun share the work. With the default preset the result is the same bit for bit;
     with paper or authors it is the same up to rounding.
     """
-    from se_gnn.apps.cli.outputs import TRAINING, check_model_folder
-    from se_gnn.apps.cli.sharded import rank_device
     from se_gnn.datasets import dataset_name, load_data
     from se_gnn.device import memory_budget
     from se_gnn.model import check_model_size
@@ -151,7 +213,6 @@ def _train_and_save(
 ) -> Model:
     """Train in a folder inside ``out``; the model that ``out`` holds is replaced when the new one is whole."""
     from se_gnn import training
-    from se_gnn.apps.cli.outputs import TRAINING
     from se_gnn.files import read_file
     from se_gnn.model.folder import EPOCHS, save_model
     from se_gnn.model.metrics import evaluate_nodes
@@ -180,7 +241,6 @@ def _work_folder(out: Path, ranks: Ranks, *, resume: bool) -> Iterator[Path]:
 
     If the machines do not share a folder, each keeps its own checkpoints.
     """
-    from se_gnn.apps.cli.outputs import TRAINING, output_folder
     from se_gnn.files import writing_to
 
     if ranks.first:
@@ -206,13 +266,12 @@ def tune(
     settings: Assignments = None,
     seed: Seed = 0,
     device: OnDevice = Device.auto,
-    quiet: bool = False,
+    quiet: Quiet = False,
 ) -> None:
     """Search for better settings on the validation nodes.
 
-    Test nodes are not used. DIR then holds best.toml for `se-gnn train --config`, one line per trial in
-    trials.jsonl and, if matplotlib is installed, trials.png. Settings given with --set are used in every trial. The
-    same command resumes an interrupted search.
+    Test nodes are not used. DIR then holds best.toml for `se-gnn train --config`, and one line per trial in
+    trials.jsonl. Settings given with --set are used in every trial. The same command resumes an interrupted search.
     """
     from se_gnn.datasets import load_data
     from se_gnn.device import resolve_device
@@ -242,7 +301,6 @@ def tune(
     except KeyboardInterrupt as interrupt:
         say("\ninterrupted: the trials are kept, and the same command resumes the search", err=True)
         raise typer.Exit(130) from interrupt
-    _draw(search.trials, by, out)
     if not quiet:
         shown = ("recipe", "learning_rate", "weight_decay", "attribute_dropout", "temperature")
         names = [name for name in shown if name in ranking[0].settings]  # settings that the user gave are not searched
@@ -253,19 +311,6 @@ def tune(
         say(table(["trial", by, "epochs", *(name.replace("_", " ") for name in names)], rows))
         command = ["se-gnn", "train", data, "--config", str(out / BEST), "--out", "model/"]
         say(f"\nThe best settings are in {out / BEST}. Train with them:\n  {shlex.join(command)}")
-
-
-def _draw(trials: list[Trial], by: str, out: Path) -> None:
-    """Draw the trials if matplotlib is installed."""
-    from se_gnn.optional import MissingPackage
-
-    try:
-        from se_gnn.plot.curves import trials_figure
-    except MissingPackage:
-        return
-    from se_gnn.plot.style import save_figure
-
-    save_figure(trials_figure([(t.settings["recipe"], t.value, t.ended) for t in trials], by), out / "trials.png")
 
 
 def datasets() -> None:

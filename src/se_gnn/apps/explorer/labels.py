@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.exceptions import HTTPException
 
 from se_gnn.apps.explorer.views import Views
-from se_gnn.apps.service.node_table import NodeId
+from se_gnn.apps.service.models import NodeId
 from se_gnn.apps.service.store import Snapshot, Store
 from se_gnn.apps.web import WebSettings
 from se_gnn.apps.web.guard import Session

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
+from typing import Any
 from urllib.parse import quote, urlencode
 
-from se_gnn.apps.service.columns import Sort
-from se_gnn.apps.service.node_table import NodeQuery
+from se_gnn.apps.service.models import NodeQuery, Sort
 from se_gnn.explain import CRUCIAL_EDGES
 from se_gnn.graph import Graph
 from se_gnn.ranking import WhatIf
@@ -16,7 +15,6 @@ ROWS = 25
 MOST_CRUCIAL = 20
 MOST_EXPANDED = 12  # nodes whose edges are drawn around a node
 LONGEST_KEY = 500  # characters of a name in an address
-CORNERS = ("left", "bottom", "right", "top")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,10 +25,11 @@ class TableState:
     query: NodeQuery
     page: int = 1
 
-    def href(self, **changes: object) -> str:
+    def href(self, *, page: int = 1, **changes: Any) -> str:
         """Where the table is with some changes; but for a change of the page itself, it begins at the first."""
-        page = changes.pop("page", 1)
-        return href(self.path, self._items(replace(self.query, **changes), int(str(page))))  # type: ignore[arg-type]
+        query = replace(self.query, **changes)
+        asked = {one.name: value for one in fields(query) if (value := getattr(query, one.name)) != one.default}
+        return address(self.path, **asked, page=page if page > 1 else None)
 
     @property
     def here(self) -> str:
@@ -40,23 +39,12 @@ class TableState:
     @property
     def export(self) -> str:
         """Where all nodes of this state are a file."""
-        return href("/export", self._items(self.query, 1))
+        return replace(self, path="/export").href()
 
     def sorted_by(self, sort: str) -> str:
         """The address of the table sorted by a column; in the reverse order if it is sorted by it already."""
-        sort = Sort(sort)
         again = self.query.sort == sort
-        return self.href(sort=sort, descending=again and not self.query.descending)
-
-    def _items(self, query: NodeQuery, page: int) -> Iterable[tuple[str, object]]:
-        for field in fields(query):
-            value = getattr(query, field.name)
-            if field.name not in CORNERS and value != field.default:
-                yield field.name, "true" if value is True else value
-        if query.region is not None:
-            yield from ((name, f"{value:.4g}") for name, value in zip(CORNERS, query.region))
-        if page > 1:
-            yield "page", page
+        return self.href(sort=Sort(sort), descending=again and not self.query.descending)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +71,13 @@ class NodeState:
     @property
     def href(self) -> str:
         """The address of this state."""
-        return href(self.path, [*self._what_if(), *self._seen()])
+        return address(
+            self.path,
+            **self._vote(),
+            edges=None if self.crucial_edges == CRUCIAL_EDGES else self.crucial_edges,
+            beside=None if self.beside is None else node_key(self.graph, self.beside),
+            expand=[node_key(self.graph, node) for node in self.expanded],
+        )
 
     def toggled(self, node: int) -> str:
         """The address with the edges of another node drawn, or no longer drawn."""
@@ -93,21 +87,11 @@ class NodeState:
     @property
     def json_href(self) -> str:
         """The same explanation for programs."""
-        return href(f"/v1{self.path}/explanation", self._what_if())
+        return address(f"/v1{self.path}/explanation", **self._vote())
 
-    def _what_if(self) -> Iterable[tuple[str, object]]:
-        if self.what_if.num_nearest is not None:
-            yield "num_nearest", self.what_if.num_nearest
-        if self.what_if.node_weight is not None:
-            yield "node_weight", f"{self.what_if.node_weight:g}"
-        yield from (("without", node_key(self.graph, node)) for node in self.what_if.without)
-
-    def _seen(self) -> Iterable[tuple[str, object]]:
-        if self.crucial_edges != CRUCIAL_EDGES:
-            yield "edges", self.crucial_edges
-        if self.beside is not None:
-            yield "beside", node_key(self.graph, self.beside)
-        yield from (("expand", node_key(self.graph, node)) for node in self.expanded)
+    def _vote(self) -> dict[str, Any]:
+        without = [node_key(self.graph, node) for node in self.what_if.without]
+        return {"num_nearest": self.what_if.num_nearest, "node_weight": self.what_if.node_weight, "without": without}
 
 
 def node_key(graph: Graph, node: int) -> str:
@@ -125,11 +109,16 @@ def node_href(graph: Graph, node: int) -> str:
 
 def pair_href(graph: Graph, source: int, target: int, kind: str = "") -> str:
     """The address of the page of a pair."""
-    ends = [("source", node_key(graph, source)), ("target", node_key(graph, target))]
-    return href("/pairs", [*ends, *([("type", kind)] if kind else [])])
+    return address("/pairs", source=node_key(graph, source), target=node_key(graph, target), type=kind)
 
 
-def href(path: str, items: Iterable[tuple[str, object]]) -> str:
-    """An address with a query."""
-    query = urlencode([(name, str(value)) for name, value in items])
+def address(path: str, **asked: Any) -> str:
+    """An address with a query; what is None or empty is left out.
+
+    >>> address("/", search="a b", descending=True, part=None, expand=["x", "y"])
+    '/?search=a+b&descending=true&expand=x&expand=y'
+    """
+    given = {name: value for name, value in asked.items() if value is not None and value != ""}
+    written = {name: str(value).lower() if isinstance(value, bool) else value for name, value in given.items()}
+    query = urlencode(written, doseq=True)
     return f"{path}?{query}" if query else path

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import re
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from html import escape
 from typing import Annotated, Any
 
@@ -19,15 +19,14 @@ from se_gnn.apps.explorer.states import (
     ROWS,
     NodeState,
     TableState,
-    href,
+    address,
     node_href,
     node_key,
     pair_href,
 )
 from se_gnn.apps.service import models
 from se_gnn.apps.service.answers import agreement_of, node_id, other_vote, pair_explanation, recommend, table_of
-from se_gnn.apps.service.models import LONGEST_NAME, MOST_NODES, Asked
-from se_gnn.apps.service.node_table import LARGEST_ID, NodeQuery, Outcome, Part
+from se_gnn.apps.service.models import LARGEST_ID, LONGEST_NAME, MOST_NODES, Asked, NodeQuery, Outcome, Part
 from se_gnn.apps.service.store import MOST_EXPLANATIONS, Snapshot
 from se_gnn.apps.web import Pages
 from se_gnn.errors import InputError
@@ -51,13 +50,6 @@ MOST_AROUND = 30  # edges of one node that are drawn around it
 _EXPANDS = re.compile(r"expand:(\d+)")  # in place of an address
 RECOMMENDED = 15  # links of a node that are shown, and neighbors
 MOST_REPORTED = 25  # nodes of one report
-EXAMPLES = {
-    "/v1/predict": """curl -s http://127.0.0.1:8000/v1/predict -H 'Content-Type: application/json' -d '{
-  "new_nodes": [{"account": "X-1", "country": "DE", "balance": 1250.5}],
-  "new_edges": [{"from": "X-1", "to": "ACC-0017"}]
-}'""",
-    "/v1/nodes/{node}": "curl -s http://127.0.0.1:8000/v1/nodes/ACC-0017",
-}
 
 Name = Annotated[str, Query(max_length=LONGEST_NAME)]
 Names = Annotated[list[str], Query(max_length=MOST_NODES)]
@@ -137,16 +129,16 @@ class Views:
     def pair(self, snapshot: Snapshot, source: Name, target: Name, type: Name = "") -> str:
         """A pair of nodes and why it is likely to be linked, or not."""
         found = pair_explanation(snapshot, source, target, type)
-        ends = found.query
-        asked = [("source", source), ("target", target), *([("type", type)] if type else [])]
-        values = {"e": found, "here_href": href("/pairs", asked), "json_href": href("/v1/pairs/explanation", asked)}
-        swapped = pair_href(snapshot.graph, ends.target.id, ends.source.id, type)
-        return self.render("pair_page.html", snapshot, swapped=swapped, report_href=href("/report", asked), **values)
+        paths = {"here_href": "/pairs", "json_href": "/v1/pairs/explanation", "report_href": "/report"}
+        hrefs = {name: address(path, source=source, target=target, type=type) for name, path in paths.items()}
+        swapped = pair_href(snapshot.graph, found.query.target.id, found.query.source.id, type)
+        return self.render("pair_page.html", snapshot, e=found, swapped=swapped, **hrefs)
 
     def model(self, snapshot: Snapshot) -> str:
         """The model card; it is made once, because prediction sets of all nodes take time."""
         table_of(snapshot)  # or 503
-        return snapshot.once("card", lambda: self._model(snapshot))
+        card: str = snapshot.once("card", lambda: self._model(snapshot))
+        return card
 
     def _model(self, snapshot: Snapshot) -> str:
         if snapshot.predicts_links:
@@ -157,7 +149,7 @@ class Views:
 
     def api(self, snapshot: Snapshot, description: Mapping[str, Any], *, token: bool) -> str:
         """What programs can ask for, from the description that OpenAPI has."""
-        return self.render("api.html", snapshot, description=description, examples=EXAMPLES, token=token)
+        return self.render("api.html", snapshot, description=description, token=token)
 
     def render(self, template: str, snapshot: Snapshot, **values: Any) -> str:
         """A page about a snapshot."""
@@ -181,9 +173,9 @@ def _known_of(snapshot: Snapshot) -> dict[str, Any]:
         "title": graph.name,
         "digest": snapshot.digest or "",
         "shown_name": graph.caption,
-        "node_href": lambda node: node_href(graph, node),
-        "node_key": lambda node: node_key(graph, node),
-        "pair_href": lambda source, target, kind="": pair_href(graph, source, target, kind),
+        "node_href": partial(node_href, graph),
+        "node_key": partial(node_key, graph),
+        "pair_href": partial(pair_href, graph),
         "link_edges": True,
         "numbered": graph.captions is None and all(name.isdigit() for name in graph.node_names),
         "images": NodeImages(graph),
@@ -220,8 +212,7 @@ def table_values(snapshot: Snapshot, state: TableState) -> dict[str, Any]:
         "state": state,
         "query": state.query,
         "table": table,
-        "columns": table.columns,
-        "chance": table.columns.measure(state.query.of),
+        "chance": table.measure(state.query.of),
         "nodes": found[first : first + ROWS].tolist(),
         "total": len(found),
         "first": first,
@@ -244,9 +235,7 @@ def node_values(snapshot: Snapshot, state: NodeState) -> dict[str, Any]:
             explanation = comparison.explain(rank + 1, what_if=state.what_if, attributes=True)[0]
     if snapshot.novelty is not None:
         explanation = explanation.abstaining(snapshot.novelty.abstention(state.node))
-    part = node_part(
-        explanation, [rank], crucial_edges=state.crucial_edges, href=lambda node: node_href(snapshot.graph, node)
-    )
+    part = node_part(explanation, [rank], crucial_edges=state.crucial_edges, href=partial(node_href, snapshot.graph))
     own = snapshot.comparisons.own(state.node) if state.changed else explanation
     labeled = len(snapshot.graph.train)
     return {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -15,9 +15,8 @@ from fastapi import Query, Response
 from starlette.exceptions import HTTPException
 
 from se_gnn.apps.service import models
-from se_gnn.apps.service.columns import known_value
-from se_gnn.apps.service.models import LinkType, Node, NodeAsked, NodePath, Offset
-from se_gnn.apps.service.node_table import OUTCOMES, STEPS, NodeTable, Outcome, Part
+from se_gnn.apps.service.models import LinkType, Node, NodeAsked, NodePath, Offset, Outcome, Part
+from se_gnn.apps.service.node_table import OUTCOMES, NodeTable
 from se_gnn.apps.service.store import Snapshot
 from se_gnn.apps.web.guard import busy
 from se_gnn.encoder.outputs import OutputEncoder
@@ -27,15 +26,13 @@ from se_gnn.explain.attributes import edge_info
 from se_gnn.explain.text import agreeing_facts
 from se_gnn.graph import local_graphs
 from se_gnn.graph.arrays import IntArray
+from se_gnn.links import PairExplanation
 from se_gnn.model.numbers import NumberPrediction, number_metrics, predict
 from se_gnn.optional import require
 from se_gnn.ranking import WhatIf
 from se_gnn.report.predictions import SHOWN_PARTS
 from se_gnn.results import prediction_columns, records
 from se_gnn.similarity import Nearest, Similarities
-
-if TYPE_CHECKING:
-    from se_gnn.links import PairExplanation
 
 MOST_MATCHES = 200
 
@@ -62,7 +59,9 @@ def node_of(snapshot: Snapshot, node: int) -> Node:
 
 def _about(snapshot: Snapshot, node: int) -> dict[str, Any]:
     graph = snapshot.graph
-    known = None if snapshot.predicts_links else known_value(graph, node)
+    known: str | float | None = None
+    if graph.target.known[node] and not snapshot.predicts_links:
+        known = float(graph.values[node]) if graph.predicts_numbers else graph.class_names[graph.labels[node]]
     return {"id": node, "name": graph.node_names[node], "caption": graph.caption(node), "label": known}
 
 
@@ -107,17 +106,7 @@ def node(snapshot: Snapshot, node: NodePath) -> models.NodeRow:
 
 
 def _row(snapshot: Snapshot, node: int) -> models.NodeRow:
-    table, columns = table_of(snapshot), table_of(snapshot).columns
-    row = columns.row(node)
-    if columns.closest is not None:
-        row |= {"closest": int(columns.closest[node]), "weight": float(columns.weight[node])}
-    return models.NodeRow(
-        **_about(snapshot, node),
-        part=table.part_name(node),
-        outcome=table.outcome_name(node),
-        answered=None if table.answered is None else bool(table.answered[node]),
-        **row,
-    )
+    return models.NodeRow(**_about(snapshot, node), **table_of(snapshot).row(node))
 
 
 def predictions(snapshot: Snapshot, request: models.PredictRequest) -> Response:
@@ -279,8 +268,7 @@ def node_map(snapshot: Snapshot) -> models.MapAnswer:
     """All nodes on a plane, by their embeddings."""
     if snapshot.map is None:
         raise busy("all nodes are being placed; ask again in a moment", 1)
-    groups, total = snapshot.map.colors, snapshot.graph.num_nodes
-    return models.MapAnswer(total=total, steps=STEPS, classes=groups.names, colors=groups.colors, **snapshot.map.drawn)
+    return snapshot.map
 
 
 def pairs(snapshot: Snapshot, request: models.PairsRequest) -> models.Pairs:
@@ -325,7 +313,7 @@ def _accuracy(snapshot: Snapshot) -> list[models.PartFigures]:
     """How good the model is on each part of the split."""
     if snapshot.table is None:
         return []
-    graph, outcome, found = snapshot.graph, snapshot.table.columns.outcome, []
+    graph, outcome, found = snapshot.graph, snapshot.table.outcome, []
     for part, name in SHOWN_PARTS.items():
         nodes: IntArray = getattr(graph, part)
         figures: dict[str, Any] = {"part": Part(name), "nodes": len(nodes)}

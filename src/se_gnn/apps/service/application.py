@@ -22,31 +22,46 @@ from starlette.responses import PlainTextResponse
 from se_gnn import __version__
 from se_gnn.apps.service import answers, models
 from se_gnn.apps.service.store import Snapshot, Store, turn
-from se_gnn.apps.web import PROBLEMS, Assets, Pages, Problem, WebSettings, WorkPool, new_application
+from se_gnn.apps.web import PROBLEMS, Pages, Problem, WebSettings, WorkPool, new_application
 from se_gnn.apps.web.guard import busy
 from se_gnn.errors import did_you_mean, shortened
 from se_gnn.explain import schema
+from se_gnn.links import PairExplanation
 from se_gnn.report.templating import class_colors
 
 FEWEST_COLORS = 256  # of classes: another model may have more than this one
 
 DESCRIPTION = "What a model predicts for the nodes of a graph, and the labeled nodes behind every prediction."
 
+Route = tuple[str, str, Callable[..., Any], dict[int | str, dict[str, Any]] | None]
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 
 
-def create_app(store: Store, settings: WebSettings | None = None) -> FastAPI:
-    """The REST service alone; `se_gnn.apps.explorer.create_app` has the pages, too."""
-    app, _, _ = service(store, settings or WebSettings())
-    return app
+EXPLAINED: dict[int | str, dict[str, Any]] = {
+    200: {"description": "the explanation", "content": {"application/json": {"schema": models.EXPLANATION}}}
+}
+ROUTES: list[Route] = [
+    ("GET", "/model", answers.model, None),
+    ("GET", "/nodes", answers.nodes, None),
+    ("POST", "/predict", answers.predictions, {200: {"model": models.Predictions}}),
+    ("POST", "/explain", answers.explain_batch, {200: {"model": models.Explanations}}),
+    ("GET", "/nodes/{node:path}/explanation", answers.explain_node, EXPLAINED),
+    ("GET", "/nodes/{node:path}/nearest", answers.nearest, None),
+    ("GET", "/nodes/{node:path}/local-graph", answers.local_graph, None),
+    ("GET", "/nodes/{node:path}/recommendations", answers.recommend, None),
+    ("GET", "/nodes/{node:path}", answers.node, None),
+    ("POST", "/similarity", answers.similarity, None),
+    ("POST", "/pairs", answers.pairs, None),
+    ("GET", "/pairs/explanation", answers.explain_pair, {200: {"model": PairExplanation}}),
+    ("GET", "/map", answers.node_map, None),
+]  # method, path, the function that answers, and its answers if their type does not say it
 
 
-def service(store: Store, settings: WebSettings, packages: Sequence[str] = ()) -> tuple[FastAPI, Pages, WorkPool]:
+def service(store: Store, settings: WebSettings, packages: Sequence[str]) -> tuple[FastAPI, Pages, WorkPool]:
     """The application, and what pages that are added to it need; ``packages`` bring templates and assets."""
     graph = store.snapshot.graph
     colors = class_colors(max(FEWEST_COLORS, 0 if graph.predicts_numbers else graph.num_classes)).encode()
-    assets = Assets.of_packages(["se_gnn.report", "se_gnn.apps.web", *packages], {"classes.css": colors})
-    pages = Pages(packages, assets)
+    pages = Pages(packages, {"classes.css": colors})
     pool = WorkPool(workers=settings.workers, waiting=settings.waiting, seconds=settings.seconds, turn=turn)
 
     @asynccontextmanager
@@ -60,11 +75,13 @@ def service(store: Store, settings: WebSettings, packages: Sequence[str] = ()) -
         settings, pages, title="se-gnn", version=__version__, description=DESCRIPTION, openapi_url="/v1/openapi.json",
         lifespan=lifespan,
     )  # fmt: skip
-    router, watching = APIRouter(prefix="/v1", dependencies=[Depends(known_parameters)]), APIRouter()
-    add_routes(router, store, pool)
-    _watch(watching, store, measured(app, pool))
-    for one in (router, watching):
-        app.include_router(one, responses=PROBLEMS)
+    router, known = APIRouter(responses=PROBLEMS), [Depends(known_parameters)]
+    for method, path, answer, responses in ROUTES:
+        router.add_api_route(
+            f"/v1{path}", endpoint(answer, store, pool), methods=[method], responses=responses, dependencies=known
+        )
+    _watch(router, store, measured(app, pool))
+    app.include_router(router)
     describe(app)
     return app, pages, pool
 
@@ -76,43 +93,17 @@ def _watch(router: APIRouter, store: Store, registry: CollectorRegistry) -> None
         return {"status": "alive"}
 
     @router.get("/readyz")
-    async def ready() -> models.Readiness:
+    async def ready() -> dict[str, str | None]:
         """All nodes have been scored; until then 503. `refused` says why a changed model folder is not served."""
         snapshot = store.snapshot
         if not snapshot.ready:
             raise busy("all nodes are being scored", 1)
-        return models.Readiness(status="ready", digest=snapshot.digest or "", scored=True, refused=store.refused)
+        return {"status": "ready", "digest": snapshot.digest, "refused": store.refused}
 
     @router.get("/metrics", response_class=PlainTextResponse)
     async def figures() -> Response:
         """Figures for Prometheus."""
         return Response(latest(registry), media_type="text/plain; version=0.0.4; charset=utf-8")
-
-
-def add_routes(router: APIRouter, store: Store, pool: WorkPool) -> None:
-    """Answer for a store, under the addresses of the service."""
-    from se_gnn.links import PairExplanation  # with scikit-learn, which takes a second
-
-    def get(path: str, answer: Callable[..., Any], **about: Any) -> None:
-        router.get(path, **about)(endpoint(answer, store, pool))
-
-    def post(path: str, answer: Callable[..., Any], **about: Any) -> None:
-        router.post(path, **about)(endpoint(answer, store, pool))
-
-    get("/model", answers.model)
-    get("/nodes", answers.nodes)
-    post("/predict", answers.predictions, name="predict", responses={200: {"model": models.Predictions}})
-    post("/explain", answers.explain_batch, responses={200: {"model": models.Explanations}})
-    one = {200: {"description": "the explanation", "content": {"application/json": {"schema": models.EXPLANATION}}}}
-    get("/nodes/{node:path}/explanation", answers.explain_node, name="explain", responses=one)
-    get("/nodes/{node:path}/nearest", answers.nearest)
-    get("/nodes/{node:path}/local-graph", answers.local_graph)
-    get("/nodes/{node:path}/recommendations", answers.recommend)
-    get("/nodes/{node:path}", answers.node)
-    post("/similarity", answers.similarity)
-    post("/pairs", answers.pairs)
-    get("/pairs/explanation", answers.explain_pair, responses={200: {"model": PairExplanation}})
-    get("/map", answers.node_map)
 
 
 async def known_parameters(request: Request) -> None:

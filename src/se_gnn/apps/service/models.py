@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
 from fastapi import Depends, Path, Query
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
-
-from se_gnn.apps.service.node_table import LARGEST_ID, NodeId, NodeQuery, Outcome, Part
 
 MOST_NODES = 1000  # of one request
 MOST_ROWS = 200  # of one page
@@ -18,7 +18,82 @@ MOST_NEAREST = 1000  # K of a what-if: each case is left out in turn
 MOST_BATCH = 100  # explanations of one request
 MOST_NEW = 10_000  # rows of one table in a request
 LONGEST_NAME = 10_000
+LONGEST_SEARCH = 200
+LARGEST_ID = 2**31 - 1
+STEPS = 65_535  # of a coordinate on the map: whole numbers are short
 EXPLANATION: dict[str, JsonValue] = {"$ref": "#/components/schemas/Explanation"}
+
+
+class Sort(StrEnum):
+    """Columns to sort by; which of them there are depends on what is predicted."""
+
+    node = "node"
+    name = "name"
+    predicted = "predicted"
+    probability = "probability"
+    label = "label"
+    outcome = "outcome"
+    part = "part"
+    weight = "weight"
+    error = "error"
+    width = "width"
+    links = "links"
+
+
+class Part(StrEnum):
+    """Part of the split."""
+
+    labeled = "labeled"
+    validation = "validation"
+    test = "test"
+    none = "none"
+
+
+class Outcome(StrEnum):
+    """What the known class says of the prediction."""
+
+    right = "right"
+    wrong = "wrong"
+    unknown = "unknown"
+
+
+NodeId = Annotated[int, Field(ge=0, le=LARGEST_ID)]
+Blank = BeforeValidator(lambda given: None if given == "" else given)  # a field of a form that was left empty
+Class = Annotated[NodeId | None, Blank, Query(description="number of a class")]
+Bound = Annotated[float | None, Blank, Query(description="bound of the probability, or of the predicted number")]
+Share = Annotated[float, Query(ge=0, le=1)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeQuery:
+    """Which nodes, in which order, as the query of an address gives it; None: any."""
+
+    search: Annotated[str, Query(max_length=LONGEST_SEARCH, description="words of name or caption")] = ""
+    of: Annotated[Class, Query(description="number of the class whose probability is meant; it is sorted by")] = None
+    predicted: Class = None
+    label: Class = None
+    part: Annotated[Part | None, Blank, Query(description="part of the split")] = None
+    outcome: Annotated[Outcome | None, Blank, Query(description="whether the prediction is right")] = None
+    answered: Annotated[bool | None, Blank, Query(description="whether the model gives an answer")] = None
+    least: Bound = None
+    most: Bound = None
+    left: Annotated[Share, Query(description="region of the map, as a share of its width")] = 0.0
+    bottom: Annotated[Share, Query(description="region of the map, as a share of its height")] = 0.0
+    right: Share = 1.0
+    top: Share = 1.0
+    sort: Annotated[Sort, Query(description="column to sort by")] = Sort.node
+    descending: bool = False
+
+    def __post_init__(self) -> None:
+        if self.of is not None and self.sort is Sort.node:  # a class to rank by comes with its order
+            object.__setattr__(self, "sort", Sort.probability)
+            object.__setattr__(self, "descending", True)
+
+    @property
+    def region(self) -> tuple[float, float, float, float] | None:
+        """Left, bottom, right and top of a part of the map; None: the whole map."""
+        corners = (self.left, self.bottom, self.right, self.top)
+        return None if corners == (0, 0, 1, 1) else corners
 
 
 def _writable(value: Any) -> Any:
@@ -305,12 +380,3 @@ class MapAnswer(Answer):
     y: list[int]
     predicted: list[int]
     labeled: list[int] = Field(description="1: the node is labeled")
-
-
-class Readiness(Answer):
-    """The server can answer."""
-
-    status: str
-    digest: str
-    scored: bool
-    refused: str | None = Field(description="why the folder's changed model is not served")

@@ -1,116 +1,116 @@
-"""All nodes as a table, on a plane and as text; a million rows are filtered, sorted and searched at once.
+"""All nodes as a table and on a plane; a million rows are filtered, sorted and searched at once.
 
-Shapes: N nodes, P points of the map.
+The table, the map and the service ask a model for nothing else that depends on the kind of its answers: classes,
+numbers or links. Shapes: N nodes, C classes, P points of the map.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache
-from typing import Annotated
+from typing import Any, ClassVar
 
 import numpy as np
-from fastapi import Query
-from pydantic import BeforeValidator, Field
 
-from se_gnn.apps.service.columns import Columns, Keys, Sort, text_ranks
+from se_gnn.apps.service.models import STEPS, MapAnswer, NodeQuery, Outcome, Part, Sort
 from se_gnn.errors import InputError
-from se_gnn.graph.arrays import BoolArray, FloatArray, IntArray
+from se_gnn.graph import UNKNOWN, Graph
+from se_gnn.graph.arrays import BoolArray, Float64Array, FloatArray, IntArray
+from se_gnn.model import Prediction
+from se_gnn.model.numbers import Calibration, NumberPrediction
 from se_gnn.plot.projection import project
-from se_gnn.report.predictions import SHOWN_PARTS, parts_of
+from se_gnn.plot.style import class_style, number_style
+from se_gnn.report.predictions import SHOWN_PARTS, certainty, parts_of
 
 MOST_VIEWS = 16  # results of filters that are kept for the next page
-LARGEST_ID = 2**31 - 1
-LONGEST_SEARCH = 200
 MOST_ORDERS = 24  # that are kept: of each column, up and down
 MOST_WORDS = 8  # of a search
 MOST_POINTS = 200_000  # that a browser gets; of more nodes a part is drawn
-STEPS = 65_535  # of a coordinate: whole numbers are short
+SHADES = 8  # of numbers on the map
+_DIGITS = re.compile(r"(\d+)")
 _PLAIN_LETTERS = str.maketrans("øØłŁđĐıħĦ", "oOlLdDihH")  # accents that Unicode does not take apart
-
-
-class Part(StrEnum):
-    """Part of the split."""
-
-    labeled = "labeled"
-    validation = "validation"
-    test = "test"
-    none = "none"
-
-
-class Outcome(StrEnum):
-    """What the known class says of the prediction."""
-
-    right = "right"
-    wrong = "wrong"
-    unknown = "unknown"
-
-
-class Answered(StrEnum):
-    """Whether anything known is near enough to a node for an answer."""
-
-    yes = "yes"
-    no = "no"
 
 
 PARTS = (Part.none, *(Part(name) for name in SHOWN_PARTS.values()))
 OUTCOMES = (Outcome.unknown, Outcome.wrong, Outcome.right)
-NodeId = Annotated[int, Field(ge=0, le=LARGEST_ID)]
-Blank = BeforeValidator(lambda given: None if given == "" else given)  # a field of a form that was left empty
-Class = Annotated[NodeId | None, Blank, Query(description="number of a class")]
-Bound = Annotated[float | None, Blank, Query(description="bound of the probability, or of the predicted number")]
-Share = Annotated[float, Query(ge=0, le=1)]
+Found = Prediction | NumberPrediction
+Keys = dict[Sort, Callable[[], IntArray | FloatArray | Float64Array]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeQuery:
-    """Which nodes, in which order, as the query of an address gives it; None: any."""
+@dataclass(frozen=True, slots=True)
+class Colors:
+    """Groups of nodes for the map, with their names and colors; ``group`` is the one of each node, [N]."""
 
-    search: Annotated[str, Query(max_length=LONGEST_SEARCH, description="words of name or caption")] = ""
-    of: Annotated[Class, Query(description="number of the class whose probability is meant; it is sorted by")] = None
-    predicted: Class = None
-    label: Class = None
-    part: Annotated[Part | None, Blank, Query(description="part of the split")] = None
-    outcome: Annotated[Outcome | None, Blank, Query(description="whether the prediction is right")] = None
-    answered: Annotated[Answered | None, Blank, Query(description="whether the model gives an answer")] = None
-    least: Bound = None
-    most: Bound = None
-    left: Annotated[Share, Query(description="region of the map, as a share of its width")] = 0.0
-    bottom: Annotated[Share, Query(description="region of the map, as a share of its height")] = 0.0
-    right: Share = 1.0
-    top: Share = 1.0
-    sort: Annotated[Sort, Query(description="column to sort by")] = Sort.node
-    descending: bool = False
-
-    def __post_init__(self) -> None:
-        if self.of is not None and self.sort is Sort.node:  # a class to rank by comes with its order
-            object.__setattr__(self, "sort", Sort.probability)
-            object.__setattr__(self, "descending", True)
-
-    @property
-    def region(self) -> tuple[float, float, float, float] | None:
-        """Left, bottom, right and top of a part of the map; None: the whole map."""
-        corners = (self.left, self.bottom, self.right, self.top)
-        return None if corners == (0, 0, 1, 1) else corners
+    names: list[str]
+    colors: list[str]
+    group: IntArray
 
 
 class NodeTable:
-    """All nodes: found by words, filters and regions of the map, in any order."""
+    """All nodes: what is predicted or known of each, [N]; found by words, filters and regions of the map, in any order.
 
-    def __init__(self, columns: Columns, points: FloatArray | None = None) -> None:
-        self.columns, self.graph = columns, columns.graph
-        self._points = points  # where the nodes are on the map, [N, 2] from 0 to 1
-        self.part: IntArray = parts_of(self.graph)  # [N], 0 for none, then the order of SHOWN_PARTS
+    ``outcome`` is a position in ``OUTCOMES``; of a number, the prediction is right if the known one is in its interval.
+    """
+
+    kind: ClassVar[str]
+
+    def __init__(self, graph: Graph, predicted: Any, outcome: IntArray, found: Found | None = None) -> None:
+        self.graph, self.predicted, self.outcome = graph, predicted, outcome
+        self.closest: IntArray | None = None if found is None else found.cases[:, 0]
+        self.weight: FloatArray = np.zeros(len(outcome), np.float32) if found is None else found.weights[:, 0]
+        self.points: FloatArray | None = None  # where the nodes are on the map, [N, 2] from 0 to 1
+        self.part: IntArray = parts_of(graph)  # [N], 0 for none, then the order of SHOWN_PARTS
         self.answered: BoolArray | None = None  # [N]; None until it is judged
-        captions = self.graph.captions or [""] * len(self)
-        self._texts = [search_text(f"{name}\n{more}") for name, more in zip(self.graph.node_names, captions)]
+        captions = graph.captions or [""] * len(self)
+        self._texts = [search_text(f"{name}\n{more}") for name, more in zip(graph.node_names, captions)]
         self.find = lru_cache(MOST_VIEWS)(self._find)
         self._order = lru_cache(MOST_ORDERS)(self._ordered)
 
     def __len__(self) -> int:
-        return len(self.part)
+        return len(self.outcome)
+
+    def keys(self, of: int | None) -> Keys:
+        """What the columns of a kind of table are sorted by."""
+        raise NotImplementedError
+
+    def row(self, node: int) -> dict[str, Any]:
+        """What is known and predicted of one node, as the service answers it."""
+        row: dict[str, Any] = {"part": self.part_name(node), "outcome": self.outcome_name(node)}
+        row |= {"answered": None if self.answered is None else bool(self.answered[node])}
+        if self.closest is not None:
+            row |= {"closest": int(self.closest[node]), "weight": float(self.weight[node])}
+        return row
+
+    def colors(self) -> Colors:
+        """Groups of nodes for the map."""
+        raise NotImplementedError
+
+    def map(self) -> MapAnswer:
+        """All nodes on a plane."""
+        assert self.points is not None
+        labeled = self.graph.train if self.kind != "link" else np.empty(0, np.int64)
+        nodes, groups = _drawn(len(self), labeled), self.colors()  # [P]
+        steps = np.round(self.points[nodes] * STEPS).astype(np.int64)
+        return MapAnswer(
+            total=len(self), steps=STEPS, classes=groups.names, colors=groups.colors, node=nodes.tolist(),
+            x=steps[:, 0].tolist(), y=steps[:, 1].tolist(), predicted=groups.group[nodes].tolist(),
+            labeled=np.isin(nodes, labeled).astype(np.int64).tolist(),
+        )  # fmt: skip
+
+    def measure(self, of: int | None) -> Any:
+        """What bounds are compared with: the predicted numbers; of classes a probability, [N]."""
+        if of is not None:
+            raise InputError("of names a class, and this model predicts none")
+        return self.predicted
+
+    def having(self, predicted: int | None, label: int | None) -> BoolArray:
+        """Nodes with a predicted and a known class, [N]; None: any."""
+        if predicted is not None or label is not None:
+            raise InputError("predicted and label are classes, and this model predicts none: use least and most")
+        return np.ones(len(self), bool)
 
     def judge(self, abstains: BoolArray) -> None:
         """Say which nodes are too unlike anything known for an answer, [N]."""
@@ -127,27 +127,27 @@ class NodeTable:
         return PARTS[int(self.part[node])]
 
     def outcome_name(self, node: int) -> Outcome:
-        """Whether a node's prediction is right; of a number, whether the known one is in its interval."""
-        return OUTCOMES[int(self.columns.outcome[node])]
+        """Whether a node's prediction is right."""
+        return OUTCOMES[int(self.outcome[node])]
 
     def _passing(self, query: NodeQuery) -> BoolArray:
-        passing = self.columns.having(query.predicted, query.label)
+        passing = self.having(query.predicted, query.label)
         for word in search_text(query.search).split()[:MOST_WORDS]:
             passing &= np.fromiter((word in text for text in self._texts), bool, len(self))
-        measure = self.columns.measure(query.of).astype(np.float64)  # any bound can be compared with it
+        measure = self.measure(query.of).astype(np.float64)  # any bound can be compared with it
         if query.part is not None:
             passing &= self.part == PARTS.index(query.part)
         if query.outcome is not None:
-            passing &= self.columns.outcome == OUTCOMES.index(query.outcome)
+            passing &= self.outcome == OUTCOMES.index(query.outcome)
         if query.answered is not None and self.answered is not None:
-            passing &= self.answered == (query.answered is Answered.yes)
+            passing &= self.answered == query.answered
         if query.least is not None:
             passing &= measure >= query.least
         if query.most is not None:
             passing &= measure <= query.most
-        if query.region is not None and self._points is not None:
+        if query.region is not None and self.points is not None:
             left, bottom, right, top = query.region
-            x, y = self._points[:, 0], self._points[:, 1]
+            x, y = self.points[:, 0], self.points[:, 1]
             passing &= (x >= left) & (x <= right) & (y >= bottom) & (y <= top)
         return passing
 
@@ -156,15 +156,143 @@ class NodeTable:
         keys: Keys = {
             Sort.node: lambda: np.arange(len(self)),
             Sort.name: lambda: text_ranks([self.graph.caption(node) for node in range(len(self))]),
-            Sort.outcome: lambda: self.columns.outcome,
+            Sort.outcome: lambda: self.outcome,
             Sort.part: lambda: self.part,
-            Sort.weight: lambda: self.columns.weight,
-            **self.columns.keys(of),
+            Sort.weight: lambda: self.weight,
+            **self.keys(of),
         }
         if sort not in keys:
             raise InputError(f"sort must be one of {', '.join(keys)} for this model, got {sort}")
         key = keys[sort]()
         return np.argsort(-key if descending else key, kind="stable")
+
+
+class ClassTable(NodeTable):
+    """A class for each node, with its probability."""
+
+    kind = "class"
+
+    def __init__(self, graph: Graph, found: Prediction) -> None:
+        known = graph.labels[found.nodes]
+        outcome = np.where(known == UNKNOWN, 0, 1 + (known == found.classes))
+        super().__init__(graph, found.classes, outcome, found)
+        self.found = found
+        self.probability: FloatArray = np.minimum(certainty(found), 1)  # sums of float32 weights may pass 1
+
+    def measure(self, of: int | None) -> FloatArray:
+        """Probability of a class, or of the predicted class of each node, [N]."""
+        if of is None:
+            return self.probability
+        if not 0 <= of < self.graph.num_classes:
+            raise InputError(f"of must be the number of a class, from 0 to {self.graph.num_classes - 1}, got {of}")
+        return np.asarray(np.minimum(self.found.probabilities[:, of], 1))
+
+    def keys(self, of: int | None) -> Keys:
+        """What each column is sorted by."""
+        ranks = np.append(text_ranks(self.graph.class_names), len(self.graph.class_names))  # last: an unknown class
+        return {
+            Sort.predicted: lambda: ranks[self.predicted],
+            Sort.probability: lambda: self.measure(of),
+            Sort.label: lambda: ranks[self.graph.labels],
+        }
+
+    def having(self, predicted: int | None, label: int | None) -> BoolArray:
+        """Nodes with a predicted and a known class, [N]; None: any."""
+        is_predicted = True if predicted is None else self.predicted == predicted
+        is_known = True if label is None else self.graph.labels == label
+        return np.full(len(self), True) & is_predicted & is_known
+
+    def row(self, node: int) -> dict[str, Any]:
+        """What is predicted of one node."""
+        name = self.graph.class_names[self.predicted[node]]
+        return super().row(node) | {"predicted": name, "probability": float(self.probability[node])}
+
+    def colors(self) -> Colors:
+        """The predicted classes."""
+        colors = [class_style(label).color for label in range(self.graph.num_classes)]
+        return Colors(list(self.graph.class_names), colors, self.predicted)
+
+
+class NumberTable(NodeTable):
+    """A number for each node, with its interval; without calibration nodes it is not bounded."""
+
+    kind = "number"
+
+    def __init__(self, graph: Graph, found: NumberPrediction, intervals: Calibration | None) -> None:
+        known = graph.values[found.nodes]
+        reach = np.full(len(known), np.inf) if intervals is None else intervals.reach(found.spread)
+        self.low: Float64Array = found.values - reach
+        self.high: Float64Array = found.values + reach
+        self.error: Float64Array = np.abs(known - found.values)
+        outcome = np.where(np.isnan(known) | np.isinf(reach), 0, 1 + (self.error <= reach))
+        super().__init__(graph, found.values, outcome, found)
+
+    def keys(self, of: int | None) -> Keys:
+        """What each column is sorted by; a number that is not known comes first, as the lowest."""
+        return {
+            Sort.predicted: lambda: self.measure(of),
+            Sort.label: lambda: np.nan_to_num(self.graph.values, nan=-np.inf, posinf=None, neginf=None),
+            Sort.error: lambda: np.nan_to_num(self.error, nan=-1.0),
+            Sort.width: lambda: self.high - self.low,
+        }
+
+    def interval(self, node: int) -> tuple[float, float] | None:
+        """The interval of a node; None: it has none."""
+        ends = float(self.low[node]), float(self.high[node])
+        return ends if np.isfinite(ends).all() else None
+
+    def row(self, node: int) -> dict[str, Any]:
+        """What is predicted of one node."""
+        return super().row(node) | {"predicted": float(self.predicted[node]), "interval": self.interval(node)}
+
+    def colors(self) -> Colors:
+        """The predicted numbers in ranges that hold equally many nodes, light to dark."""
+        cuts = np.unique(np.quantile(self.predicted, np.linspace(0, 1, SHADES + 1)[1:-1]))
+        group, text = np.searchsorted(cuts, self.predicted, side="right"), self.graph.numbers.text
+        names = [f"below {text(cuts[0])}", *(f"from {text(cut)}" for cut in cuts)]
+        shades = [number_style(share).color for share in np.linspace(0.1, 1, len(names))]
+        return Colors(names, shades, group)
+
+
+class LinkTable(NodeTable):
+    """How many links each node has: links are predicted for pairs of nodes."""
+
+    kind = "link"
+
+    def __init__(self, graph: Graph) -> None:
+        super().__init__(graph, graph.degrees, np.zeros(graph.num_nodes, np.int64))
+
+    def keys(self, of: int | None) -> Keys:
+        """What each column is sorted by."""
+        return {Sort.links: lambda: self.predicted}
+
+    def row(self, node: int) -> dict[str, Any]:
+        """What is known of one node."""
+        return super().row(node) | {"links": int(self.predicted[node])}
+
+    def colors(self) -> Colors:
+        """The node types."""
+        names, types = list(self.graph.node_type_names) or ["node"], self.graph.node_types
+        group = np.zeros(self.graph.num_nodes, np.int64) if types is None else types.astype(np.int64)
+        return Colors(names, [class_style(one).color for one in range(len(names))], group)
+
+
+def text_ranks(texts: Sequence[str]) -> IntArray:
+    """Place of each text in their order; numbers in them count as numbers.
+
+    >>> text_ranks(["n10", "N2", "n1"]).tolist()
+    [2, 1, 0]
+    """
+    keys = [_natural(text) for text in texts]
+    ranks = np.empty(len(texts), dtype=np.int64)
+    ranks[sorted(range(len(texts)), key=keys.__getitem__)] = np.arange(len(texts))
+    return ranks
+
+
+def _natural(text: str) -> list[tuple[int, str]]:
+    """Texts and numbers in turn; numbers are first recognized by their length, which spares reading them."""
+    pieces = _DIGITS.split(text.casefold())
+    return [(len(piece.lstrip("0")), piece.lstrip("0")) if i % 2 else (0, piece) for i, piece in enumerate(pieces)]
 
 
 def search_text(text: str) -> str:
@@ -179,25 +307,13 @@ def search_text(text: str) -> str:
     return text.casefold()
 
 
-class NodeMap:
-    """Where each node is, from 0 to 1 along both axes, and which nodes are drawn."""
-
-    def __init__(self, embeddings: FloatArray, columns: Columns) -> None:
-        points = np.clip((project(embeddings, "pca") + 1) / 2, 0, 1)
-        low, high = points.min(axis=0), points.max(axis=0)
-        span = np.where(high > low, high - low, 1)
-        labeled = columns.graph.train if columns.kind != "link" else np.empty(0, np.int64)
-        self.points: FloatArray = (0.02 + 0.96 * (points - low) / span).astype(np.float32)  # [N, 2]
-        self.nodes: IntArray = _drawn(len(points), labeled)  # [P]
-        self.colors = columns.colors()
-        steps = np.round(self.points[self.nodes] * STEPS).astype(np.int64)
-        self.drawn = {
-            "node": self.nodes.tolist(),
-            "x": steps[:, 0].tolist(),
-            "y": steps[:, 1].tolist(),
-            "predicted": self.colors.group[self.nodes].tolist(),
-            "labeled": np.isin(self.nodes, labeled).astype(np.int64).tolist(),
-        }
+def placed(embeddings: FloatArray) -> FloatArray:
+    """Where each node is on the map, from 0 to 1 along both axes, [N, 2]."""
+    points = np.clip((project(embeddings, "pca") + 1) / 2, 0, 1)
+    low, high = points.min(axis=0), points.max(axis=0)
+    span = np.where(high > low, high - low, 1)
+    found: FloatArray = (0.02 + 0.96 * (points - low) / span).astype(np.float32)
+    return found
 
 
 def _drawn(num_nodes: int, labeled: IntArray) -> IntArray:

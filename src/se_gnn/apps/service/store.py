@@ -15,26 +15,22 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 import numba
 import numpy as np
 
-from se_gnn.apps.service.columns import ClassColumns, Columns, LinkColumns, NumberColumns
-from se_gnn.apps.service.node_table import NodeMap, NodeTable
+from se_gnn.apps.service.models import MapAnswer
+from se_gnn.apps.service.node_table import ClassTable, LinkTable, NodeTable, NumberTable, placed
 from se_gnn.errors import InputError
 from se_gnn.explain import Comparison
 from se_gnn.files import sha256
 from se_gnn.graph.storage import graph_digest
 from se_gnn.labels.novelty import Novelty, novelty_of_all
+from se_gnn.links import SEGNNLinkPredictor
 from se_gnn.model import Model, Prediction
 from se_gnn.model.folder import is_links_folder, load_model, model_digest
 from se_gnn.model.numbers import Calibration, NumberPrediction, calibrate_intervals, predict
-
-if TYPE_CHECKING:
-    from se_gnn.links import SEGNNLinkPredictor
-
-T = TypeVar("T")
 
 BLOCK = 4096  # nodes that are scored at a time
 CHECK_SECONDS = 2.0
@@ -100,7 +96,7 @@ class Snapshot:
         self._model, self.digest = model, digest
         self.prediction: Prediction | NumberPrediction | None = None
         self.table: NodeTable | None = None
-        self.map: NodeMap | None = None
+        self.map: MapAnswer | None = None
         self.novelty: Novelty | None = None
         self._once: dict[str, Any] = {}
         self.graph = model.graph if isinstance(model, Model) else model.graph_
@@ -118,12 +114,11 @@ class Snapshot:
         """How far the intervals of numbers reach; None: there is nothing to calibrate on, or classes are predicted."""
         return calibrate_intervals(self.trained) if self.graph.predicts_numbers else None
 
-    def once(self, name: str, make: Callable[[], T]) -> T:
+    def once(self, name: str, make: Callable[[], Any]) -> Any:
         """What is made for pages once, and kept as long as the model is served."""
         if name not in self._once:
             self._once[name] = make()
-        found: T = self._once[name]
-        return found
+        return self._once[name]
 
     @property
     def predicts_links(self) -> bool:
@@ -154,8 +149,8 @@ class Snapshot:
         if self.ready:
             return
         if self.predicts_links:
-            columns: Columns = LinkColumns(self.graph)
-            placed = NodeMap(self.links.trained_.attributes.embeddings().numpy(), columns)
+            table: NodeTable = LinkTable(self.graph)
+            embeddings = self.links.trained_.attributes.embeddings().numpy()
         else:
             blocks = []
             for low in range(0, self.graph.num_nodes, BLOCK):
@@ -163,18 +158,18 @@ class Snapshot:
                     return
                 with turn():
                     blocks.append(predict(self.trained, np.arange(low, min(low + BLOCK, self.graph.num_nodes))))
-            self.prediction = type(blocks[0]).joined(blocks)  # type: ignore[arg-type]
-            if isinstance(self.prediction, NumberPrediction):
-                columns = NumberColumns(self.graph, self.prediction, self.intervals)
+            self.prediction = found = type(blocks[0]).joined(blocks)  # type: ignore[arg-type]
+            if isinstance(found, NumberPrediction):
+                with turn():
+                    table = NumberTable(self.graph, found, self.intervals)
             else:
-                columns = ClassColumns(self.graph, self.prediction)
-            everyone = np.arange(self.graph.num_nodes)
-            placed = NodeMap(self.trained.embedded.rows(everyone).cpu().numpy(), columns)
-        table = NodeTable(columns, placed.points)
+                table = ClassTable(self.graph, found)
+            embeddings = self.trained.embedded.rows(found.nodes).cpu().numpy()
+        table.points = placed(embeddings)
         self.novelty = None if self.predicts_links else novelty_of_all(self.trained)
         if self.novelty is not None:
             table.judge(self.novelty.abstains)
-        self.table, self.map = table, placed  # last: before, an answer could still become none
+        self.table, self.map = table, table.map()  # last: before, an answer could still become none
 
 
 class Store:
@@ -239,24 +234,17 @@ class Store:
 
 def _read(folder: Path, graph: Path | None) -> Snapshot:
     """The model in a folder; one that is replaced while it is read is read again, and otherwise refused."""
+    if graph is not None and is_links_folder(folder):
+        raise InputError(f"{folder} holds a model of links, which belongs to its own graph: fit it on the other one")
     for _ in range(3):
         before = _digest(folder, graph)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of a write that is about to end
-            model = _load(folder, graph)
+            links = is_links_folder(folder)
+            model = SEGNNLinkPredictor.load(folder) if links else load_model(folder, graph)
         if before == _digest(folder, graph):
             return Snapshot(model, before)
     raise InputError(f"{folder} changes while it is read")
-
-
-def _load(folder: Path, graph: Path | None) -> Model | SEGNNLinkPredictor:
-    if not is_links_folder(folder):
-        return load_model(folder, graph)
-    from se_gnn.links import SEGNNLinkPredictor  # with scikit-learn, which takes a second
-
-    if graph is not None:
-        raise InputError(f"{folder} holds a model of links, which belongs to its own graph: fit it on the other one")
-    return SEGNNLinkPredictor.load(folder)
 
 
 def _digest(folder: Path, graph: Path | None) -> str | None:

@@ -21,62 +21,52 @@ from se_gnn.report.templating import page_environment
 TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
 
-class Assets:
-    """Files by name; :meth:`href` changes with the content, so that browsers may keep them."""
+class Pages:
+    """Templates and assets of some packages, those of the report and of `se_gnn.apps.web` included.
 
-    def __init__(self, files: Mapping[str, bytes]) -> None:
-        self._files = dict(files)
+    Assets are the files in the folders `assets`, read once, and those that are ``made``; :meth:`href` changes with
+    their content, so that browsers may keep them.
+    """
+
+    def __init__(self, packages: Iterable[str] = (), made: Mapping[str, bytes] | None = None) -> None:
+        every = [*packages, "se_gnn.apps.web", "se_gnn.report"]
+        files = [file for one in reversed(every) for file in resources.files(one).joinpath("assets").iterdir()]
+        self._files = {file.name: file.read_bytes() for file in files if file.name.endswith(tuple(TYPES))}
+        self._files |= made or {}
         digest = hashlib.sha256()
         for name in sorted(self._files):
             digest.update(name.encode() + b"\0" + self._files[name])
-        self.version = digest.hexdigest()[:12]
-
-    @classmethod
-    def of_packages(cls, packages: Iterable[str], more: Mapping[str, bytes] | None = None) -> Assets:
-        """The files in the folder `assets` of each of some packages, and others that are made."""
-        files: dict[str, bytes] = {}
-        for package in packages:
-            for file in resources.files(package).joinpath("assets").iterdir():
-                if file.name.endswith(tuple(TYPES)):
-                    files[file.name] = file.read_bytes()
-        return cls({**files, **(more or {})})
+        self._version = digest.hexdigest()[:12]
+        self.environment = page_environment(every)
+        self.environment.globals.update(asset=self.href, version=__version__)
 
     def href(self, name: str) -> str:
         """Where a page finds a file. Modules import their neighbors by name, so the version is a folder."""
         if name not in self._files:
             raise KeyError(name)
-        return f"/assets/{self.version}/{name}"
-
-    def serve(self, app: FastAPI) -> None:
-        """Answer for the files."""
-
-        @app.get("/assets/{version}/{name}", include_in_schema=False)
-        async def asset(version: str, name: str) -> Response:
-            if version != self.version or name not in self._files:
-                raise HTTPException(404, "there is no such asset")
-            keep = {"Cache-Control": "public, max-age=31536000, immutable"}
-            return Response(self._files[name], media_type=TYPES[name[name.rfind(".") :]], headers=keep)
-
-
-class Pages:
-    """Templates of some packages, those of the report and of `se_gnn.apps.web` included."""
-
-    def __init__(self, packages: Iterable[str], assets: Assets) -> None:
-        self.assets = assets
-        self.environment = page_environment([*packages, "se_gnn.apps.web", "se_gnn.report"])
-        self.environment.globals.update(asset=assets.href, version=__version__)
+        return f"/assets/{self._version}/{name}"
 
     def html(self, template: str, *, status: int = 200, **values: Any) -> Response:
         """A page."""
         text = self.environment.get_template(template).render(**values)
         return Response(text, status_code=status, media_type="text/html; charset=utf-8")
 
+    def serve_assets(self, app: FastAPI) -> None:
+        """Answer for the files."""
+
+        @app.get("/assets/{version}/{name}", include_in_schema=False)
+        async def asset(version: str, name: str) -> Response:
+            if version != self._version or name not in self._files:
+                raise HTTPException(404, "there is no such asset")
+            keep = {"Cache-Control": "public, max-age=31536000, immutable"}
+            return Response(self._files[name], media_type=TYPES[name[name.rfind(".") :]], headers=keep)
+
 
 def new_application(settings: WebSettings, pages: Pages, **about: Any) -> FastAPI:
     """An application without routes of its own yet; ``about`` is FastAPI's title, description and the like."""
     app = FastAPI(docs_url=None, redoc_url=None, **about)
     app.add_middleware(Guard, settings=settings)
-    pages.assets.serve(app)
+    pages.serve_assets(app)
     _answer_errors(app, pages)
     if settings.token is not None:
         _sign_in(app, pages, Session(settings.token))

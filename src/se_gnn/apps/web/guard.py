@@ -69,7 +69,7 @@ class Guard:
 
     def __init__(self, app: Application, settings: WebSettings) -> None:
         self._app, self._settings = app, settings
-        self._rate = RateLimit(per_second=settings.per_second, burst=settings.burst)
+        self._rate = RateLimit(settings.per_second)
         self._session = None if settings.token is None else Session(settings.token)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -235,15 +235,15 @@ class Session:
 
 
 class RateLimit:
-    """Counts the requests of each address.
+    """Counts the requests of each address: some per second on average, and twice as many at the same moment.
 
-    >>> limit = RateLimit(per_second=1, burst=2, clock=iter([0.0, 0.0, 0.0, 1.5]).__next__)
+    >>> limit = RateLimit(1, clock=iter([0.0, 0.0, 0.0, 1.5]).__next__)
     >>> [limit.wait_of("a") for _ in range(4)]
     [0.0, 0.0, 1.0, 0.0]
     """
 
-    def __init__(self, *, per_second: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._per_second, self._burst, self._clock = per_second, float(burst), clock
+    def __init__(self, per_second: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._per_second, self._burst, self._clock = per_second, float(max(1, round(2 * per_second))), clock
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # address -> tokens, when
 
     def wait_of(self, address: str) -> float:

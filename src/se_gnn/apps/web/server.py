@@ -49,7 +49,7 @@ def _listening(host: str, port: int) -> socket.socket:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listening = socket.socket(family)
     except OSError as error:
-        raise InputError(f"--host {host} is not an address of this machine: {_reason(error)}") from error
+        raise InputError(f"--host {host} is not an address of this machine: {error.strerror or error}") from error
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         # Connections inherit it. Without it the end of an answer waits 40 ms for the reader's acknowledgment.
@@ -58,13 +58,11 @@ def _listening(host: str, port: int) -> socket.socket:
         listening.listen(2048)
     except OSError as error:
         listening.close()
-        raise InputError(f"--host {host} --port {port} cannot be used: {_reason(error)}; take another one") from error
+        raise InputError(
+            f"--host {host} --port {port} cannot be used: {error.strerror or error}; take another one"
+        ) from error
     listening.setblocking(False)
     return listening
-
-
-def _reason(error: OSError) -> Any:
-    return error.strerror or error
 
 
 def request_protocol(seconds: float = REQUEST_SECONDS) -> type[asyncio.Protocol]:

@@ -26,8 +26,7 @@ class WebSettings:
         any_address: a numeric address is taken as well: it cannot be the name of somebody else's site.
         token: what a request has to bring along; None: nothing, which is for loopback alone.
         most_bytes: size of a request's body.
-        per_second: requests of one address, on average.
-        burst: requests of one address at the same moment.
+        per_second: requests of one address, on average; twice as many at the same moment.
         seconds: how long an answer may take.
         workers: threads that compute.
         waiting: requests that may wait for one of them.
@@ -38,7 +37,6 @@ class WebSettings:
     token: str | None = None
     most_bytes: int = LARGEST_BODY
     per_second: float = 200.0
-    burst: int = 400
     seconds: float = 30.0
     workers: int = 2
     waiting: int = 64
@@ -92,9 +90,7 @@ def settings_for(
     if wrong is not None:
         raise InputError(f"--allow-host must be a name such as graphs.example.org, got {wrong!r}")
     hosts = LOOPBACK_NAMES | {one.lower() for one in allow_hosts}
-    given = dict(limits or {})
-    if "per_second" in given:
-        given["burst"] = max(1, round(2 * given["per_second"]))
+    given = limits or {}
     if is_loopback(host):
         return WebSettings(hosts=hosts, token=token, **given)
     if token is None:

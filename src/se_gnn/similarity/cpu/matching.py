@@ -108,52 +108,38 @@ def to_distances(
 
     Where they are so close that the rounding of scores may have hidden a closer key, all keys are looked at.
     """
-    num_queries, ptr, members, key_ends, limits = len(queries.ends), scored.ptr, scored.members, keys.ends, keys.limit
-    for block in numba.prange((num_queries + LANES - 1) // LANES):
-        scored_by = np.full(len(key_ends), -1, np.int64)  # the query that a key was scored for
-        values = np.empty(len(key_ends), np.float32)
-        wanted = np.empty(len(key_ends) + 1, np.int32)  # keys to be scored
-        low, high = block * LANES, min((block + 1) * LANES, num_queries)
-        longest = 0
-        for q in range(low, high):
-            longest = max(longest, rows.ptr[q + 1] - rows.ptr[q])
-        close = np.empty(longest, np.int64)  # columns whose winner is close
+    ptr, members, key_ends, limits = scored.ptr, scored.members, keys.ends, keys.limit
+    for block in numba.prange((len(queries.ends) + LANES - 1) // LANES):
+        known_to, known = np.full(len(key_ends), -1, np.int64), np.empty(len(key_ends), np.float32)
         a = np.empty((1, h.shape[1]), np.float32)
-        for q in range(low, high):
+        for q in range(block * LANES, min((block + 1) * LANES, len(queries.ends))):
             row, names = best[rows.ptr[q] : rows.ptr[q + 1]], winners[rows.ptr[q] : rows.ptr[q + 1]]
-            local = rows.listed[rows.first[q] : rows.first[q] + len(row)]  # local graph of each column
             square, own_limit = queries.size[q], queries.limit[q]
             for t in range(len(row)):
                 row[t] = -np.sqrt(max(square - np.float32(2) * row[t], np.float32(0)))
-            num_close = 0
-            for t in range(len(row)):
-                close[num_close] = t
-                num_close += row[t] * row[t] < own_limit + limits[max(names[t], 0)]
             for d in range(h.shape[1]):
                 a[0, d] = edge_entry(h, queries.ends, q, d)
-            for every in range(2):  # first the winners, then every key of the local graphs where they may be wrong
-                num_wanted = num_left = 0
-                for t in close[:num_close]:
-                    start, end = (ptr[local[t]], ptr[local[t] + 1]) if every else (0, 1)
-                    for m in range(start, end):
-                        key = members[m] if every else names[t]
-                        wanted[num_wanted] = key
-                        num_wanted += scored_by[key] != q
-                        scored_by[key] = q
-                for key in wanted[:num_wanted]:
-                    values[key] = -np.sqrt(apart_from_edge(a, 0, h, key_ends[key, 0], key_ends[key, 1]))
-                for t in close[:num_close]:
-                    limit = own_limit + limits[names[t]]
-                    row[t] = values[names[t]]
-                    if every:
-                        row[t] = -np.inf
-                        for m in range(ptr[local[t]], ptr[local[t] + 1]):
-                            if values[members[m]] > row[t]:
-                                row[t], names[t] = values[members[m]], members[m]
-                    elif row[t] < 0 and row[t] * row[t] < limit * SURE:
-                        close[num_left] = t
-                        num_left += 1
-                num_close = num_left
+            for t in range(len(row)):
+                limit = own_limit + limits[max(names[t], 0)]
+                if row[t] * row[t] < limit:
+                    row[t] = _exactly(a, q, h, key_ends, names[t], known_to, known)
+                    if row[t] < 0 and row[t] * row[t] < limit * SURE:
+                        row[t], local = -np.inf, rows.listed[rows.first[q] + t]
+                        for m in range(ptr[local], ptr[local + 1]):
+                            value = _exactly(a, q, h, key_ends, members[m], known_to, known)
+                            if value > row[t]:
+                                row[t], names[t] = value, members[m]
+
+
+@compiled(_nrt=False)  # without counting references, for which threads would wait
+def _exactly(
+    a: FloatArray, q: int, h: FloatArray, ends: IntArray, key: int, known_to: IntArray, known: FloatArray
+) -> np.float32:
+    """-||a - b|| of query q, whose vector a is, and a key; what is known to the query is not computed again."""
+    if known_to[key] != q:
+        known_to[key], known[key] = q, -np.sqrt(apart_from_edge(a, 0, h, ends[key, 0], ends[key, 1]))
+    value: np.float32 = known[key]
+    return value
 
 
 @compiled(parallel=True)

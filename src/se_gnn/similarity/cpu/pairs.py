@@ -140,26 +140,21 @@ def _pair_argmax(
     edge_ptr, columns, ptr, answers = lists
     key_ends, scale, offset, key_ptr, members = scored
     depth, first_edge = moved.shape[1], edge_ptr[0]
+    whole = depth - depth % WIDTH
     for c in numba.prange(len(chunks) - 1):
         place, key_place = np.full(len(moved), -1, np.int32), np.full(len(key_nodes), -1, np.int32)
-        room = np.empty(0, np.float32)  # for what one node needs, kept for the next
+        right = np.empty((1, depth, COLUMNS), np.float32)
         scores, names = np.empty((1, LANES), np.float32), np.empty((1, LANES), np.int32)
         for a in range(chunks[c], chunks[c + 1]):
             size, count = edge_ptr[a + 1] - edge_ptr[a], ptr[a + 1] - ptr[a]
             if size == 0 or count == 0:
                 continue
-            # the distinct nodes of its edges, and where the ends of each edge stand among them
-            ends, nodes = np.zeros((size + -size % LANES, 2), np.int32), np.empty(2 * size, np.int64)
-            num_nodes = 0
+            ends = np.zeros((size + -size % LANES, 2), np.int32)
             for e in range(size):
                 for side in range(2):
-                    node = query_ends[columns[edge_ptr[a] + e], side]
-                    if place[node] < 0:
-                        place[node] = num_nodes
-                        nodes[num_nodes] = node
-                        num_nodes += 1
-                    ends[e, side] = place[node]
-            # the keys of all local graphs, one after the other, and their distinct nodes
+                    ends[e, side] = query_ends[columns[edge_ptr[a] + e], side]
+            nodes = _distinct(ends[:size], place)
+            # the keys of all local graphs, one after the other
             starts = np.zeros(count + 1, np.int64)
             for i in range(count):
                 answer = answers[ptr[a] + i]
@@ -168,48 +163,31 @@ def _pair_argmax(
             keys, every = np.empty(total, np.int32), np.arange(total).astype(np.int32)
             own_ends = np.empty((total, 2), np.int32)
             own_scale, own_offset = np.empty(total, np.float32), np.empty(total, np.float32)
-            others, num_others = np.empty(2 * total, np.int64), 0
             for i in range(count):
                 first = key_ptr[answers[ptr[a] + i]] - starts[i]
                 for k in range(starts[i], starts[i + 1]):
                     key = members[first + k]
                     keys[k], own_scale[k], own_offset[k] = key, scale[key], offset[key]
-                    for side in range(2):
-                        node = key_ends[key, side]
-                        if key_place[node] < 0:
-                            key_place[node] = num_others
-                            others[num_others] = node
-                            num_others += 1
-                        own_ends[k, side] = key_place[node]
+                    own_ends[k, 0], own_ends[k, 1] = key_ends[key, 0], key_ends[key, 1]
+            others = _distinct(own_ends, key_place)
             # products of these nodes with those, as in a comparison of all pairs
-            num_rows, num_blocks = num_nodes + -num_nodes % ROWS, (num_others + COLUMNS - 1) // COLUMNS
-            width, whole = num_blocks * COLUMNS, depth - depth % WIDTH
-            needed = (num_rows + COLUMNS) * depth + num_rows * COLUMNS + len(ends) * width
-            if len(room) < needed:
-                room = np.empty(2 * needed, np.float32)
-            used = 0
-            left = room[used : used + num_rows * depth].reshape(num_rows, depth)
-            used += num_rows * depth
-            right = room[used : used + depth * COLUMNS].reshape(1, depth, COLUMNS)
-            used += depth * COLUMNS
-            gram = room[used : used + num_rows * COLUMNS].reshape(num_rows, COLUMNS)
-            used += num_rows * COLUMNS
-            products = room[used : used + len(ends) * width].reshape(len(ends) // LANES, width, LANES)
-            for i in range(num_rows):
+            left = np.zeros((len(nodes) + -len(nodes) % ROWS, depth), np.float32)
+            for i in range(len(nodes)):
                 for d in range(depth):
-                    left[i, d] = moved[nodes[i], d] if i < num_nodes else np.float32(0)
-            theirs = np.zeros(width, np.int64)  # where nodes end any will do: nobody reads their products
-            for i in range(num_others):
+                    left[i, d] = moved[nodes[i], d]
+            gram = np.empty((len(left), COLUMNS), np.float32)
+            theirs = np.zeros(len(others) + -len(others) % COLUMNS, np.int64)
+            for i in range(len(others)):  # where they end any will do: nobody reads their products
                 theirs[i] = key_nodes[others[i]]
-            for block in range(num_blocks):
-                first = block * COLUMNS
+            products = np.empty((len(ends) // LANES, len(theirs), LANES), np.float32)
+            for first in range(0, len(theirs), COLUMNS):
                 for column in range(0, COLUMNS, WIDTH):
                     for d in range(0, whole, WIDTH):
                         gather_tile(moved, theirs, first + column, d, right[0], d, column)
                     for d in range(whole, depth):
                         for j in range(column, column + WIDTH):
                             right[0, d, j] = moved[theirs[first + j], d]
-                for row in range(0, num_rows, ROWS):
+                for row in range(0, len(left), ROWS):
                     product_tile(left, row, right, 0, gram)
                 for some in range(len(products)):
                     for lane in range(0, LANES, WIDTH):
@@ -225,7 +203,19 @@ def _pair_argmax(
                         at = row_ptr[edge_ptr[a] - first_edge + low + q] + i
                         best[at] = scores[0, q]
                         winners[at] = keys[names[0, q]] if names[0, q] >= 0 else -1
-            for i in range(num_nodes):
-                place[nodes[i]] = -1
-            for i in range(num_others):
-                key_place[others[i]] = -1
+
+
+@compiled
+def _distinct(ends: Int32Array, place: Int32Array) -> IntArray:
+    """The distinct ends of some edges, which become places among these; ``place`` is -1 everywhere, also afterwards."""
+    nodes, count = np.empty(2 * len(ends), np.int64), 0
+    for e in range(len(ends)):
+        for side in range(2):
+            node = ends[e, side]
+            if place[node] < 0:
+                place[node], nodes[count] = count, node
+                count += 1
+            ends[e, side] = place[node]
+    for i in range(count):
+        place[nodes[i]] = -1
+    return nodes[:count]

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from scipy.spatial import KDTree
 from torch import Tensor
 
 from se_gnn.device import items_within
@@ -42,7 +43,7 @@ BLOCK_BYTES = 1 << 26  # bounds held at a time
 FEWEST_CASES = 1000  # with fewer cases, or fewer pairs, preparing the search would cost more than it saves
 FEWEST_PAIRS = 1 << 25
 LARGEST = 1e15  # number in a vector, so that no product overflows
-FEWEST_TOGETHER = 12  # queries in a part that is not divided any further
+TOGETHER = 12  # queries that come in any order
 SHARE = 8  # at most one case in 8 may be wanted
 PROBES, IN_A_PROBE = 8, 4  # queries that are tried first: 8 times 4 in a row
 BUCKETS = 512  # of cases, the best of which are likely near
@@ -95,7 +96,8 @@ class Search:
         ]
         self.centers = Centers.of(*self.levels[0], self.terms)
         self.asking, self.answering = directions.nodes(asking), directions.nodes(answering)
-        self.order = together(self.asking.short)
+        # queries that lie close come close: what one of them looks at is then still in the cache for the next
+        self.order = np.asarray(KDTree(self.asking.short, leafsize=TOGETHER).indices, np.int64)
 
     def pays(self) -> bool:
         """Whether this takes less work than to compare all, as far as some of the queries tell."""
@@ -209,21 +211,3 @@ def _reaching(upper: FloatArray, least: FloatArray) -> tuple[IntArray, IntArray]
     """Rows and columns of all bounds that are not below the least of their row, but for -inf."""
     rows, columns = np.nonzero(~(upper < np.maximum(least, np.finfo(np.float32).min)[:, None]))
     return rows, columns
-
-
-def together(points: FloatArray) -> IntArray:
-    """An order in which points, [T, D], that lie close come close: halves by where they spread most, and so on.
-
-    What one query looks at is then still in the cache for the next.
-    """
-    parts, order = [np.arange(len(points))], []
-    while parts:
-        part = parts.pop()
-        if len(part) <= FEWEST_TOGETHER:
-            order.append(part)
-            continue
-        values = points[part]
-        widest = int(values.var(axis=0).argmax())
-        part = part[np.argsort(values[:, widest], kind="stable")]
-        parts += [part[len(part) // 2 :], part[: len(part) // 2]]
-    return np.concatenate([np.empty(0, np.int64), *order])

@@ -50,10 +50,7 @@ PULLED = 128  # dimensions of a gradient that one program adds up
 class CudaBackend(Backend):
     """Comparisons in float32 on CUDA; means, sums of rows and the largest numbers are PyTorch's own."""
 
-    @property
-    def records(self) -> bool:
-        """Yes: nothing in a comparison with gradients waits for the host."""
-        return True
+    records = True
 
     def match(self, points: Points, queries: LocalEdges, keys: LocalEdges) -> tuple[Tensor, Tensor]:
         """Find best matches with tensor cores, with the products of keys in many local graphs formed once."""

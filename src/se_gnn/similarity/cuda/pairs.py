@@ -23,6 +23,7 @@ from se_gnn.similarity.cuda.products import (
     best_of_keys,
     fitting,
     matched_similarity,
+    power_below,
     rows_at,
     tile_shape,
     width_and_chunk,
@@ -153,7 +154,7 @@ class ShortEdges:
         axes = torch.linalg.eigh(sample.T @ sample).eigenvectors.flip(1)[:, : SHORT - 1].float().contiguous()
         short, lost, length = _shortened(probes, axes)
         key_short, key_lost, key_length = _shortened(targets, axes)
-        by, key_by = _power(short), _power(key_short)
+        by, key_by = power_below(short.abs().amax(), 15), power_below(key_short.abs().amax(), 15)
         half, key_half = (short * by).half(), (key_short * key_by).half()
         lost = lost + (half.float() / by - short).norm(dim=1)
         key_most = (key_lost + (key_half.float() / key_by - key_short).norm(dim=1)).amax()
@@ -173,12 +174,6 @@ def _shortened(vectors: Tensor, axes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     rest = (length.square() - seen.square().sum(dim=1)).clamp_min(0) + _rounding(depth) * length.square()
     short[:, -1] = rest.sqrt() if depth > count else 0.0
     return short, _rounding(depth) * length, length * (1 + _rounding(depth))
-
-
-def _power(vectors: Tensor) -> Tensor:
-    """The power of two that brings the largest number just below 2^15."""
-    largest = vectors.abs().amax() if len(vectors) else vectors.new_zeros(())
-    return torch.ldexp(torch.ones_like(largest), 15 - torch.frexp(largest).exponent.clamp_min(-45))
 
 
 def _rounding(depth: int) -> float:
@@ -283,7 +278,7 @@ def _spare(halves: EdgeHalves) -> Tensor:
     r"""What a score may lack, [Q]: :math:`a \cdot b - a_1 \cdot b_1 \le |a_2||b| + |a_1||b_2|`, for the longest b."""
     length, lost = (half.float().norm(dim=1) for half in (halves.first, halves.more))
     key_length, key_lost = (half.float().norm(dim=1).amax() for half in (halves.key_first, halves.key_more))
-    rounding = (halves.first.shape[1] + 64) * 2.0**-22
+    rounding = _rounding(halves.first.shape[1])
     scores = 1.0001 * (lost * (key_length + key_lost) + length * key_lost) + rounding * length * key_length
     return scores * halves.unit + rounding * (halves.squares + 2 * halves.offset.abs().amax())
 
@@ -292,8 +287,7 @@ def _coarse_power(halves: EdgeHalves, measure: Measure) -> Tensor:
     """The power of two that brings the largest similarity there can be below 2^15."""
     if measure.unit:
         return torch.full((), 2.0**13, device=halves.squares.device)
-    largest = halves.squares.amax().sqrt() + (2 * halves.offset.abs().amax()).sqrt()
-    return torch.ldexp(torch.ones_like(largest), 14 - torch.frexp(largest).exponent.clamp_min(-45))
+    return power_below(halves.squares.amax().sqrt() + (2 * halves.offset.abs().amax()).sqrt(), 14)
 
 
 @triton.jit

@@ -96,12 +96,15 @@ def in_halves(vectors: Tensor) -> tuple[tuple[Tensor, Tensor], Tensor]:
 
     The largest number comes to lie just below 2^15, where the second half of one 2^14 times smaller is still normal.
     """
-    largest = vectors.abs().amax() if len(vectors) else vectors.new_zeros(())
-    exponent = torch.frexp(largest).exponent.clamp_min(-45)  # so that the square of the power is finite
-    by = torch.ldexp(torch.ones_like(largest), 15 - exponent)
+    by = power_below(vectors.abs().amax() if len(vectors) else vectors.new_zeros(()), 15)
     scaled = vectors * by
     first = scaled.half()
     return (first, (scaled - first).half()), by
+
+
+def power_below(largest: Tensor, exponent: int) -> Tensor:
+    """The power of two that brings a number just below 2^exponent; no larger than what has a finite square."""
+    return torch.ldexp(torch.ones_like(largest), exponent - torch.frexp(largest).exponent.clamp_min(-45))
 
 
 def width_and_chunk(depth: int, device: torch.device) -> tuple[int, int]:
