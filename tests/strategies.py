@@ -345,13 +345,21 @@ def assert_same_graph(one: Graph, other: Graph, *, but: tuple[str, ...] = ()) ->
         assert type(first) is type(second), part
         for field in dataclasses.fields(first):
             if field.name not in ("merged", "csr", *but):
-                a, b = (_in_memory(getattr(held, field.name)) for held in (first, second))
-                assert type(a) is type(b), f"{part}.{field.name}"
-                if isinstance(a, np.ndarray):
-                    assert a.dtype == b.dtype, f"{part}.{field.name}"
-                    np.testing.assert_array_equal(a, b, err_msg=f"{part}.{field.name}")
-                else:
-                    assert (a != b).nnz == 0 if sp.issparse(a) else a == b, f"{part}.{field.name}"
+                assert_same(getattr(first, field.name), getattr(second, field.name), f"{part}.{field.name}")
+
+
+def assert_same(one: Any, other: Any, what: str = "") -> None:
+    """Two fields of a part are the same, in memory or mapped."""
+    a, b = _in_memory(one), _in_memory(other)
+    assert type(a) is type(b), what
+    if isinstance(a, EdgeValues | RawTable):
+        for field in dataclasses.fields(a):
+            assert_same(getattr(a, field.name), getattr(b, field.name), f"{what}.{field.name}")
+    elif isinstance(a, np.ndarray):
+        assert a.dtype == b.dtype, what
+        np.testing.assert_array_equal(a, b, err_msg=what)
+    else:
+        assert (a != b).nnz == 0 if sp.issparse(a) else a == b, what
 
 
 def _in_memory(value: Any) -> Any:

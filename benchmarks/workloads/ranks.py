@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -15,9 +14,7 @@ from benchmarks.cases import Case
 from benchmarks.graphs import generated_graph, load_graph
 from benchmarks.measure import Disagreement, Outcome, RunSettings, round_ratios
 from se_gnn.model.folder import save_model
-from se_gnn.shards import verify_shards
-from se_gnn.shards.folder import RUN
-from se_gnn.shards.manifest import MANIFEST
+from se_gnn.shards import MANIFEST, RUN, verify_shards
 
 NUM_NODES = 10_000
 LABELED_A_CLASS = 60
@@ -68,5 +65,5 @@ def _predict(model: Path, out: Path, size: int, shard_nodes: int) -> tuple[float
     start = time.perf_counter()
     subprocess.run([*command, "--set", f"shard={shard_nodes}"], check=True, env=environment, capture_output=True)
     elapsed = time.perf_counter() - start
-    parts = json.loads((out / MANIFEST).read_text())["parts"]
-    return (out / MANIFEST).stat().st_mtime - (out / parts / RUN).stat().st_mtime, elapsed
+    (parts,) = out.glob("parts-*")
+    return (parts / MANIFEST).stat().st_mtime - (parts / RUN).stat().st_mtime, elapsed

@@ -14,7 +14,6 @@ from hypothesis.extra import numpy as hnp
 
 from se_gnn.errors import InputError
 from se_gnn.graph import UNKNOWN, Edges, Graph, Nodes
-from se_gnn.graph.rows import as_rows
 from strategies import changed, random_graph
 
 
@@ -254,12 +253,6 @@ def test_a_graph_with_one_labeled_class_cannot_be_trained_on():
 
 def test_a_graph_with_two_labeled_classes_can_be_trained_on():
     build().check_trainable()
-
-
-def test_edges_that_build_would_have_to_merge_are_refused():
-    for pairs in ([[1, 0]], [[0, 1], [0, 1]], [[1, 2], [0, 1]]):
-        with refused("edges must be sorted pairs u < v, each once; Graph.build makes them so"):
-            Edges(pairs=as_rows(np.array(pairs)), num_nodes=4)
 
 
 def test_parts_that_do_not_fit_each_other_are_refused():

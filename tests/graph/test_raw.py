@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph, RawTable
-from se_gnn.graph.rows import Texts
 from se_gnn.graph.storage import load_graph, save_graph
 from strategies import random_graph
 
@@ -32,7 +31,6 @@ def test_a_text_in_many_cells_is_stored_once():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"codes": np.array([[5]], np.int32)}, "codes from -1 to 0, got 5"),
         ({"codes": np.array([[0.5]])}, "raw codes must be int32, got float64"),
         ({"codes": np.array([[0, 0]], np.int32)}, "1 cells per node"),
         (
@@ -45,12 +43,6 @@ def test_a_table_that_does_not_fit_together_is_refused(change, message):
     raw = RawTable.from_columns({"a": ["text"]})
     with pytest.raises(InputError, match=message):
         dataclasses.replace(raw, **change)
-
-
-@pytest.mark.parametrize("offsets", [np.array([0, 9]), np.array([], np.int64), np.array([0, 3, 1, 4])])
-def test_texts_whose_offsets_do_not_cut_their_bytes_are_refused(offsets):
-    with pytest.raises(InputError, match="offsets that cut their bytes from beginning to end"):
-        Texts(offsets, np.frombuffer(b"text", np.uint8))
 
 
 def graph_with_rows() -> Graph:

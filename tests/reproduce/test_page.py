@@ -165,4 +165,4 @@ def test_measures_of_a_case_are_drawn(tmp_path):
     }
     assert draw_case(case, tmp_path / "results" / "figure-4.svg").endswith("(results/figure-4.svg)")
     picture = (tmp_path / "results" / "figure-4.svg").read_text(encoding="utf-8")
-    assert picture.count('id="number"') == 2
+    assert picture.count('id="digit"') == 2

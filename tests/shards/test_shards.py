@@ -14,14 +14,20 @@ import pyarrow.parquet as pq
 import pytest
 
 import se_gnn.ranks.ranks as ranks_module
-import se_gnn.shards.folder as folder_module
+import se_gnn.shards as module
 from rank_threads import in_ranks
 from se_gnn.errors import InputError
 from se_gnn.files import remove_tree, replace_file
 from se_gnn.ranks import alone
-from se_gnn.shards import ShardRun, read_manifest, read_shards, verify_shards, write_shards
-from se_gnn.shards.folder import ShardFolder
-from se_gnn.shards.manifest import MANIFEST
+from se_gnn.shards import (
+    MANIFEST,
+    ShardFolder,
+    ShardRun,
+    read_manifest,
+    read_shards,
+    verify_shards,
+    write_shards,
+)
 
 RUN = ShardRun(kind="predictions", num_nodes=23, shard_nodes=5, values={"graph": "a"})
 OTHER = ShardRun(kind="predictions", num_nodes=23, shard_nodes=5, values={"graph": "b"})
@@ -117,9 +123,9 @@ def test_the_result_of_another_run_stays_until_the_new_one_is_whole(tmp_path):
         write_shards(alone(), out, OTHER, make)
     with pytest.raises(KeyboardInterrupt):
         write_shards(alone(), out, OTHER, Counting(2), overwrite=True)
-    assert verify_shards(out).run.digest == RUN.digest
+    assert verify_shards(out).run.parts == RUN.parts
     write_shards(alone(), out, OTHER, make, overwrite=True)
-    assert verify_shards(out).run.digest == OTHER.digest
+    assert verify_shards(out).run.parts == OTHER.parts
     assert len(list(out.glob("*parts-*"))) == 1
 
 
@@ -129,7 +135,7 @@ def test_unfinished_work_of_another_run_is_not_mixed_in(tmp_path):
     with pytest.raises(InputError, match="unfinished result of another model"):
         write_shards(alone(), tmp_path / "out", OTHER, make)
     write_shards(alone(), tmp_path / "out", OTHER, make, overwrite=True)
-    assert verify_shards(tmp_path / "out").run.digest == OTHER.digest
+    assert verify_shards(tmp_path / "out").run.parts == OTHER.parts
 
 
 def test_a_folder_with_other_files_is_left_alone(tmp_path):
@@ -142,7 +148,7 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path):
 @pytest.mark.parametrize("harm", ["missing", "cut", "changed"])
 def test_a_shard_that_is_missing_or_changed_is_an_error_that_names_it(tmp_path, harm):
     out = tmp_path / "out"
-    parts = out / write_shards(alone(), out, RUN, make).parts
+    parts = out / write_shards(alone(), out, RUN, make).run.parts
     path = parts / "part-00002.parquet"
     content = path.read_bytes()
     if harm == "missing":
@@ -155,7 +161,7 @@ def test_a_shard_that_is_missing_or_changed_is_an_error_that_names_it(tmp_path, 
     with pytest.raises(InputError, match=r"part-00002.parquet is missing or was changed .*--overwrite"):
         write_shards(alone(), out, RUN, make)
     again = Counting()
-    with pytest.warns(UserWarning, match="1 shards of .* were missing or changed"):
+    with pytest.warns(UserWarning, match=r"part-00002.parquet is missing or was changed \(1 such"):
         write_shards(alone(), out, RUN, again, overwrite=True)
     assert again.made == [2]
     verify_shards(out)
@@ -163,7 +169,8 @@ def test_a_shard_that_is_missing_or_changed_is_an_error_that_names_it(tmp_path, 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "se-gnn-shards", "version": 1}'])
 def test_a_damaged_manifest_is_an_error(tmp_path, text):
-    (tmp_path / MANIFEST).write_text(text)
+    (tmp_path / "parts-a").mkdir()
+    (tmp_path / "parts-a" / MANIFEST).write_text(text)
     with pytest.raises(InputError, match=MANIFEST):
         read_manifest(tmp_path)
 
@@ -176,18 +183,18 @@ def test_a_damaged_manifest_is_an_error(tmp_path, text):
         lambda about: about["values"].update(graph="b"),
         lambda about: about["values"].update(num_nodes="20"),
         lambda about: about.update(values=[]),
-        lambda about: about.update(kind="explanations"),
-        lambda about: about.update(run=OTHER.digest),
+        lambda about: about["values"].update(kind="explanations"),
         lambda about: about["shards"][1].update(nodes=4),
     ],
-    ids=["last shard", "all shards", "a value", "nodes", "no values", "kind", "run", "rows"],
+    ids=["last shard", "all shards", "a value", "nodes", "no values", "kind", "rows"],
 )
 def test_a_manifest_that_was_changed_is_an_error(tmp_path, harm):
     out = tmp_path / "out"
     write_shards(alone(), out, RUN, make)
-    about = json.loads((out / MANIFEST).read_text())
+    path = out / RUN.parts / MANIFEST
+    about = json.loads(path.read_text())
     harm(about)
-    (out / MANIFEST).write_text(json.dumps(about))
+    path.write_text(json.dumps(about))
     with pytest.raises(InputError, match=r"_manifest\.json is damaged"):
         verify_shards(out)
 
@@ -197,7 +204,7 @@ def test_a_manifest_that_was_changed_is_an_error(tmp_path, harm):
 )
 def test_a_file_that_readers_would_take_for_a_shard_is_an_error(tmp_path, name):
     out = tmp_path / "out"
-    parts = out / write_shards(alone(), out, RUN, make).parts
+    parts = out / write_shards(alone(), out, RUN, make).run.parts
     (out / "_notes").mkdir()  # which readers pass over
     verify_shards(out)
     stranger = out / name.replace("PARTS", parts.name)
@@ -209,7 +216,7 @@ def test_a_file_that_readers_would_take_for_a_shard_is_an_error(tmp_path, name):
 
 def test_a_folder_with_a_stranger_among_the_shards_is_not_called_finished(tmp_path):
     out = tmp_path / "out"
-    parts = out / write_shards(alone(), out, RUN, make).parts
+    parts = out / write_shards(alone(), out, RUN, make).run.parts
     (parts / "copy.parquet").write_bytes(b"")
     with pytest.raises(InputError, match=r"holds other files \(parts-\w+/copy.parquet\)"):
         write_shards(alone(), out, RUN, make)
@@ -235,8 +242,8 @@ def test_a_kill_at_any_step_of_the_end_leaves_one_whole_result_and_never_shows_t
     def finish(folder):
         with monkeypatch.context() as kill:
             kill.setattr(Path, "rename", killed_at(Path.rename))
-            kill.setattr(folder_module, "replace_file", killed_at(replace_file))
-            kill.setattr(folder_module, "remove_tree", killed_at(remove_tree))
+            kill.setattr(module, "replace_file", killed_at(replace_file))
+            kill.setattr(module, "remove_tree", killed_at(remove_tree))
             return real_finish(folder)
 
     real_finish = ShardFolder.finish
@@ -247,8 +254,8 @@ def test_a_kill_at_any_step_of_the_end_leaves_one_whole_result_and_never_shows_t
         write_shards(alone(), out, OTHER, make, overwrite=True)
     shown = [path.name for path in out.iterdir() if not path.name.startswith((".", "_"))]
     assert len(shown) <= 1
-    if (out / MANIFEST).exists():
-        assert verify_shards(out).run.digest in (OTHER.digest, old and old.digest)
+    if shown or old is not None:
+        assert verify_shards(out).run.parts in (OTHER.parts, old and old.parts)
         assert nodes(out) == list(range(23))
     again = Counting()
     write_shards(alone(), out, then, again, overwrite=True)
@@ -260,11 +267,8 @@ def test_a_kill_at_any_step_of_the_end_leaves_one_whole_result_and_never_shows_t
 def test_a_manifest_cannot_name_a_file_outside_its_folder(tmp_path):
     out = tmp_path / "out"
     write_shards(alone(), out, RUN, make)
-    manifest = (out / MANIFEST).read_text()
-    (out / MANIFEST).write_text(manifest.replace("parts-", "../parts-"))
-    with pytest.raises(InputError, match="damaged"):
-        read_manifest(out)
-    (out / MANIFEST).write_text(manifest.replace("part-00001", "../part-00001"))
+    path = out / RUN.parts / MANIFEST
+    path.write_text(path.read_text().replace("part-00001", "../part-00001"))
     with pytest.raises(InputError, match="damaged"):
         read_manifest(out)
 
@@ -288,7 +292,7 @@ def test_a_full_disk_in_one_rank_is_an_error_on_every_rank_and_leaves_nothing_th
     results = in_ranks(2, work)
     assert "No space left on device" in str(results[0])
     assert "No space left on device" in str(results[1])
-    assert not (tmp_path / "out" / MANIFEST).exists()
+    assert not list((tmp_path / "out").glob("parts-*"))
 
 
 def test_a_rank_that_sees_another_folder_is_an_error_on_every_rank(tmp_path):

@@ -3,7 +3,7 @@
 Nothing else in the package opens a file to write it, or reads one that somebody else may have made.
 """
 
-from se_gnn.files.commit import commit_files, current_path, locked, pending_note, read_current, visible_names
+from se_gnn.files.commit import commit_files, current_path, locked, read_current, visible_names
 from se_gnn.files.json_text import (
     append_line,
     check_format,
@@ -27,7 +27,6 @@ __all__ = [
     "locked",
     "parse_json",
     "parse_json_lines",
-    "pending_note",
     "read_current",
     "read_file",
     "read_json_lines",

@@ -22,9 +22,8 @@ import stat
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from se_gnn.errors import InputError
 from se_gnn.files.json_text import check_format, json_bytes, parse_json
@@ -35,14 +34,7 @@ LOCK = ".lock"
 _OPEN = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
-@dataclass(slots=True)
-class _Held:
-    owner: tuple[int, int]  # process and thread: a forked child does not hold what its parent holds
-    count: int = 1
-
-
-_held: dict[str, _Held] = {}
-_guard = threading.Lock()
+_held = threading.local()  # the folders that a thread has locked; none of them is locked in a forked child
 
 
 @contextlib.contextmanager
@@ -52,25 +44,16 @@ def locked(folder: Path) -> Iterator[None]:
     Raises:
         InputError: another process, or another thread of this one, is writing to the folder.
     """
-    key, owner = os.path.realpath(folder), (os.getpid(), threading.get_ident())
-    with _guard:
-        held = _held.get(key)
-        inside = held is not None and held.owner == owner
-        if held is not None and inside:
-            held.count += 1
-        elif held is not None and held.owner[0] == owner[0]:
-            raise InputError(_in_use(folder, f"{owner[0]}, another thread of it"))
-        else:
-            descriptor = _acquire(folder)
-            held = _held[key] = _Held(owner)
+    own, key = vars(_held), f"{os.getpid()} {os.path.realpath(folder)}"
+    if key in own:
+        yield
+        return
+    descriptor = own[key] = _acquire(folder)
     try:
         yield
     finally:
-        with _guard:
-            held.count -= 1
-            if not held.count:
-                _held.pop(key, None)
-                _release(folder / LOCK, descriptor)
+        del own[key]
+        _release(folder / LOCK, descriptor)
 
 
 def _acquire(folder: Path) -> int:
@@ -112,8 +95,7 @@ Content: TypeAlias = bytes | Path | Iterable[bytes]
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Record:
+class _Record(NamedTuple):
     """What a commit does: files by their digests, and names that end."""
 
     files: dict[str, str]
@@ -173,28 +155,16 @@ def _write(path: Path, content: Content) -> str:
 
 def finish_interrupted(folder: Path) -> None:
     """Finish, or take away, what a write that was killed left; say so. The caller holds the lock."""
-    note = []
     record = _pending(folder)
     if record is not None:
         _check(folder / COMMIT, record.files)
         _move(folder, record)
-        note.append(f"finished an interrupted write of {folder}")
-    elif os.path.lexists(folder / COMMIT):
-        remove_tree(folder / COMMIT)  # all moved, the record goes last; or a link, which is never followed
+        warnings.warn(f"finished an interrupted write of {folder}", stacklevel=3)
+    remove_tree(folder / COMMIT)  # all moved, the record goes last; or a link, which is never followed
     if os.path.lexists(folder / NEW):
         remove_tree(folder / NEW)
-        note.append(f"removed the remains of an interrupted write of {folder}; the earlier files are intact")
-    for text in note:
+        text = f"removed the remains of an interrupted write of {folder}; the earlier files are intact"
         warnings.warn(text, stacklevel=3)
-
-
-def pending_note(folder: Path) -> None:
-    """Warn a reader of a write that was killed after its step: the new files are there, not yet in their place."""
-    if _pending(folder) is not None:
-        warnings.warn(
-            f"a write of {folder} was interrupted after all files were complete; they are read from {folder / COMMIT}",
-            stacklevel=3,
-        )
 
 
 def current_path(folder: Path, name: str) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import os
 import re
@@ -69,15 +70,8 @@ def _depth(content: bytes) -> int:
     """Levels of brackets."""
     if content.count(b"[") + content.count(b"{") <= MAX_DEPTH:
         return 0  # cannot be deeper than that
-    depth = deepest = 0
-    for token in _TOKENS.finditer(content):
-        first = content[token.start()]
-        if first in b"[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif first in b"]}":
-            depth -= 1
-    return deepest
+    firsts = (content[token.start() : token.start() + 1] for token in _TOKENS.finditer(content))
+    return max(itertools.accumulate((first in b"[{") - (first in b"]}") for first in firsts), default=0)
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -105,34 +105,32 @@ POSITIVE = Rule("a finite number above 0", lambda given: ~(np.isfinite(given) & 
 
 
 def check_array(path: Path, info: ArrayInfo, rule: Rule | None = None) -> None:
-    """Compare all numbers of a stored array with their digest and a rule, some megabytes at a time."""
-    digest, broken = hashlib.sha256(), False
-    for block in _numbers(path, info):
-        digest.update(block.data)
-        broken = broken or (rule is not None and bool(rule.wrong(block).any()))
-    if digest.hexdigest() != info.sha256:
-        raise InputError(f"{path} was changed: it does not have the digest that was written with it")
-    if broken:
-        assert rule is not None
-        raise InputError(f"{path} is damaged: its numbers must be {rule.words}")
+    """Compare a stored array with what it must be: type, shape, size, digest, and a rule for its numbers."""
+    for _ in _checked(path, info, rule):
+        pass
 
 
-def load_array(path: Path, info: ArrayInfo) -> Array:
-    """A stored array in memory; type, shape, size and digest must be those that are expected."""
-    blocks = [*_numbers(path, info)]
+def load_array(path: Path, info: ArrayInfo, rule: Rule | None = None) -> Array:
+    """A stored array in memory, checked as by :func:`check_array`."""
+    blocks = [*_checked(path, info, rule)]
     found: Array = blocks[0] if len(blocks) == 1 else np.concatenate([np.empty(0, info.dtype), *blocks])
-    if hashlib.sha256(found.data).hexdigest() != info.sha256:
-        raise InputError(f"{path} is truncated or was changed: it does not have the digest that was written with it")
     return found.reshape(info.shape)
 
 
-def _numbers(path: Path, info: ArrayInfo) -> Iterator[Array]:
-    """The numbers of a stored array, some megabytes at a time; type, shape and size of the file must fit."""
+def _checked(path: Path, info: ArrayInfo, rule: Rule | None) -> Iterator[Array]:
+    """The numbers of a stored array, some megabytes at a time; what is wrong with them is an error at the end."""
     offset, dtype = int(getattr(map_array(path, info), "offset", 0)), np.dtype(info.dtype)
+    digest, broken = hashlib.sha256(), False
     with path.open("rb") as file:
         file.seek(offset)
         while len(block := np.fromfile(file, dtype, BLOCK // dtype.itemsize)):
+            digest.update(block.data)
+            broken = broken or (rule is not None and bool(rule.wrong(block).any()))
             yield block
+    if digest.hexdigest() != info.sha256:
+        raise InputError(f"{path} is truncated or was changed: it does not have the digest that was written with it")
+    if rule is not None and broken:
+        raise InputError(f"{path} is damaged: its numbers must be {rule.words}")
 
 
 def read_rows(array: Array, low: int, high: int) -> Array:

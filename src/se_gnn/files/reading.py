@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
 import stat
-from collections.abc import Iterator
-from io import BufferedReader
 from pathlib import Path
 
 from se_gnn.errors import InputError
 
 SMALL = 16 << 20  # bytes: settings, manifests and the like
 LARGE = 64 << 30  # bytes: arrays and tables, which take as much memory as the file is long
-
-_OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)  # a pipe must not keep us waiting
 
 
 def read_file(path: Path, *, limit: int = LARGE) -> bytes:
@@ -25,10 +19,14 @@ def read_file(path: Path, *, limit: int = LARGE) -> bytes:
     is read.
     """
     try:
-        with _opened(path) as (file, size):
-            if size > limit:
-                raise InputError(f"{path} must have at most {limit:,} bytes, got {size:,}")
-            return file.read(size)  # what is written behind the end meanwhile is not read
+        about = path.stat()
+        if not stat.S_ISREG(about.st_mode):  # a pipe must not keep us waiting
+            kind = "a folder" if stat.S_ISDIR(about.st_mode) else "a pipe, a socket or a device"
+            raise InputError(f"{path} must be a regular file, got {kind}")
+        if about.st_size > limit:
+            raise InputError(f"{path} must have at most {limit:,} bytes, got {about.st_size:,}")
+        with path.open("rb") as file:
+            return file.read(about.st_size)  # what is written behind the end meanwhile is not read
     except FileNotFoundError as error:
         raise InputError(f"{path} is missing") from error
     except OSError as error:
@@ -40,31 +38,9 @@ def read_file(path: Path, *, limit: int = LARGE) -> bytes:
 
 
 def file_digest(path: Path) -> str:
-    """SHA-256 of the content of a file of any size."""
-    with _opened(path) as (file, _):
+    """SHA-256 of the content of a file of our own, of any size."""
+    with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-@contextlib.contextmanager
-def _opened(path: Path) -> Iterator[tuple[BufferedReader, int]]:
-    """A regular file to read, and its size; anything else is refused."""
-    descriptor = os.open(path, _OPEN)
-    try:
-        about = os.fstat(descriptor)
-        if not stat.S_ISREG(about.st_mode):
-            raise InputError(f"{path} must be a regular file, got {_kind(about.st_mode)}")
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            yield file, about.st_size
-    finally:
-        os.close(descriptor)
-
-
-def _kind(mode: int) -> str:
-    if stat.S_ISDIR(mode):
-        return "a folder"
-    if stat.S_ISFIFO(mode):
-        return "a pipe"
-    return "a socket" if stat.S_ISSOCK(mode) else "a device"
 
 
 def sha256(content: bytes) -> str:

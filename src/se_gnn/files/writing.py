@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Iterator
 from io import BufferedRandom
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, cast
 
 from se_gnn.errors import InputError
 from se_gnn.files.reading import sha256
@@ -187,11 +187,6 @@ def _remove_if_left(partial: Path) -> None:
             partial.unlink()
     finally:
         os.close(descriptor)
-
-
-def scratch_file(path: Path) -> BinaryIO:
-    """A new file to write to and read from, in a folder that is removed with all that is in it."""
-    return os.fdopen(os.open(path, _CREATE, 0o600), "w+b")
 
 
 @contextlib.contextmanager

@@ -52,19 +52,12 @@ def check_features(features: Features) -> None:
     """Refuse features that are empty, not a number, or beyond float32."""
     if features.shape[0] == 0 or features.shape[1] == 0:
         raise InputError(f"features must have at least one row and one column, got shape {tuple(features.shape)}")
-    values = features if isinstance(features, np.ndarray) else features.data
-    bad = ~np.isfinite(values)
-    if bad.any():
-        where = np.argwhere(bad)[0]
-        if isinstance(features, np.ndarray):
-            row, column = where
-        else:
-            row = np.searchsorted(features.indptr, where[0], side="right") - 1
-            column = features.indices[where[0]]
-        value = values[tuple(where)]
+    if not np.isfinite(features if isinstance(features, np.ndarray) else features.data).all():
+        stored: Any = sp.coo_array(features)
+        bad = np.flatnonzero(~np.isfinite(stored.data))
+        row, column, value = (of_stored[bad[0]] for of_stored in (stored.row, stored.col, stored.data))
         raise InputError(
-            f"features must be finite: {int(bad.sum())} values are not, "
-            f"the first is {value} at node {row}, column {column}"
+            f"features must be finite: {len(bad)} values are not, the first is {value} at node {row}, column {column}"
         )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC
 from collections.abc import Mapping, Sequence
-from dataclasses import InitVar, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -199,7 +199,6 @@ class RawTable:
         columns: names of the columns, in the order of the table.
         codes: which text each cell holds, -1 where it is empty.
         texts: the different texts.
-        verified: the codes were checked when the file was opened.
 
     Shapes:
         - **codes:** :math:`(N, C)`
@@ -212,19 +211,13 @@ class RawTable:
     columns: tuple[str, ...]
     codes: Int32Array
     texts: Texts
-    verified: InitVar[bool] = False
 
-    def __post_init__(self, verified: bool) -> None:
+    def __post_init__(self) -> None:
         if self.codes.dtype != np.int32:
             raise InputError(f"raw codes must be int32, got {self.codes.dtype}")
         if len(self.codes.shape) != 2 or self.codes.shape[1] != len(self.columns):
             raise InputError(f"raw must have {len(self.columns)} cells per node, got codes of shape {self.codes.shape}")
         check_unique("columns of raw", self.columns)
-        if verified:
-            return
-        if self.codes.size and not NO_TEXT <= self.codes.min() <= self.codes.max() < len(self.texts):
-            raise InputError(f"raw must have codes from {NO_TEXT} to {len(self.texts) - 1}, got {self.codes.max()}")
-        self.codes.setflags(write=False)
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, Sequence[str | None]]) -> RawTable:
@@ -237,14 +230,6 @@ class RawTable:
                 raise InputError(f"raw must have {num_rows} cells per column, column {name!r} has {len(cells)}")
             codes[:, i] = [NO_TEXT if cell is None else places.setdefault(cell, len(places)) for cell in cells]
         return cls(columns=tuple(columns), codes=codes, texts=Texts.of(places, errors="replace"))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, RawTable):
-            return NotImplemented
-        same = self.columns == other.columns and np.array_equal(self.codes, other.codes)
-        return same and tuple(self.texts) == tuple(other.texts)
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -260,7 +245,7 @@ class RawTable:
             raise InputError(f"raw must have the columns {self.columns} in both tables, got {later.columns}")
         moved = np.where(later.codes == NO_TEXT, NO_TEXT, later.codes + len(self.texts)).astype(np.int32)
         codes, texts = stack(self.codes, moved), self.texts.joined(later.texts)
-        return RawTable(columns=self.columns, codes=codes, texts=texts, verified=True)
+        return RawTable(columns=self.columns, codes=codes, texts=texts)
 
     def take(self, rows: npt.NDArray[Any]) -> RawTable:
         """Some rows in memory, in their order, by position or mask; all texts are kept.
@@ -268,11 +253,11 @@ class RawTable:
         >>> RawTable.from_columns({"a": ["x", "y"]}).take(np.array([1])).row(0)
         {'a': 'y'}
         """
-        return dataclasses.replace(self, codes=take(self.codes, rows), verified=True)
+        return dataclasses.replace(self, codes=take(self.codes, rows))
 
     def empty(self, count: int) -> RawTable:
         """``count`` rows with the same columns, all cells empty."""
-        return dataclasses.replace(self, codes=np.full((count, len(self.columns)), NO_TEXT, np.int32), verified=True)
+        return dataclasses.replace(self, codes=np.full((count, len(self.columns)), NO_TEXT, np.int32))
 
     def row(self, row: int) -> dict[str, str | None]:
         """The cells of one row by column; None if there is no value."""

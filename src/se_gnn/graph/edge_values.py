@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from se_gnn.errors import InputError
 from se_gnn.files.npy import FINITE, POSITIVE, Rule
-from se_gnn.graph.arrays import BoolArray, FloatArray, Int32Array, IntArray, check_length, check_unique
+from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray, check_length, check_unique
 from se_gnn.graph.columns import Column, RawTable, check_columns
-from se_gnn.graph.rows import as_rows, filtered, stack, take
+from se_gnn.graph.rows import as_rows, stack, take
 
 Date = str | int | datetime.date | datetime.datetime
 NO_TIME = int(np.iinfo(np.int64).min)  # of an edge without a date: it has always been there
@@ -115,14 +115,6 @@ class EdgeValues:
         if self.columns is not None:
             check_columns(self.columns, size)
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, EdgeValues):
-            return NotImplemented
-        fields = [field.name for field in dataclasses.fields(self)]
-        return all(_same(getattr(self, name), getattr(other, name)) for name in fields)
-
-    __hash__ = None  # type: ignore[assignment]
-
     def __len__(self) -> int:
         held = next((getattr(self, name) for name in ARRAYS if getattr(self, name) is not None), None)
         return len(held) if held is not None else len(self.raw) if self.raw is not None else 0
@@ -167,16 +159,12 @@ class EdgeValues:
 
     def take(self, edges: Any) -> EdgeValues:
         """The values of some edges in memory, in their order: ids, or a mask."""
-        return self._with_rows(lambda rows: take(rows, np.asarray(edges)))
+        return self.with_rows(lambda rows: take(rows, np.asarray(edges)))
 
-    def keep(self, kept: BoolArray) -> EdgeValues:
-        """The values of the edges that a mask keeps; mapped ones are written to files without a name."""
-        return self._with_rows(lambda rows: filtered(rows, kept))
-
-    def _with_rows(self, change: Callable[[Any], Any]) -> EdgeValues:
+    def with_rows(self, change: Callable[[Any], Any]) -> EdgeValues:
         """The same with the rows of each part changed in the same way."""
         arrays: dict[str, Any] = {name: change(getattr(self, name)) for name in self.edge_data}
-        raw = None if self.raw is None else dataclasses.replace(self.raw, codes=change(self.raw.codes), verified=True)
+        raw = None if self.raw is None else dataclasses.replace(self.raw, codes=change(self.raw.codes))
         return dataclasses.replace(self, **arrays, raw=raw, verified=True)
 
     def reversed(self, flipped: npt.NDArray[np.bool_]) -> EdgeValues:
@@ -191,19 +179,18 @@ class EdgeValues:
 
         No direction, the median weight, the most frequent type, each attribute at its mean, no date, empty cells.
         """
+        few = len(self) == 0
+        usual: dict[str, Callable[[Any], Any]] = {
+            "direction": lambda _: 0,
+            "weight": lambda given: 1 if few else np.median(given),
+            "type": lambda given: np.bincount(given, minlength=1).argmax(),
+            "attributes": lambda given: np.zeros(given.shape[1]) if few else given.mean(axis=0),
+            "time": lambda _: NO_TIME,
+        }
         arrays: dict[str, Any] = {}
-        if self.direction is not None:
-            arrays["direction"] = np.zeros(count, np.int8)
-        if self.weight is not None:
-            arrays["weight"] = np.full(count, np.median(as_rows(self.weight).read()) if len(self) else 1, np.float32)
-        if self.type is not None:
-            arrays["type"] = np.full(count, np.bincount(as_rows(self.type).read(), minlength=1).argmax(), np.int32)
-        if self.attributes is not None:
-            size = self.num_attributes
-            mean = as_rows(self.attributes).read().mean(axis=0) if len(self) else np.zeros(size, np.float32)
-            arrays["attributes"] = np.tile(mean, (count, 1)).astype(np.float32)
-        if self.time is not None:
-            arrays["time"] = np.full(count, NO_TIME, np.int64)
+        for part in self.edge_data:
+            given = as_rows(getattr(self, part)).read()
+            arrays[part] = np.full((count, *given.shape[1:]), usual[part](given), given.dtype)
         return dataclasses.replace(self, **arrays, raw=None if self.raw is None else self.raw.empty(count))
 
     def joined(self, later: EdgeValues) -> EdgeValues:
@@ -229,12 +216,6 @@ def number_rules(num_types: int) -> dict[str, Rule]:
         "type": Rule.between(0, num_types - 1, f"from 0 to {num_types - 1}, a position in type_names"),
         "attributes": FINITE,
     }
-
-
-def _same(one: Any, other: Any) -> bool:
-    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        return one.dtype == other.dtype and np.array_equal(one, other)
-    return type(one) is type(other) and bool(one == other)
 
 
 def as_seconds(date: Date) -> int:

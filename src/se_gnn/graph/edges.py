@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from dataclasses import InitVar, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -36,11 +36,6 @@ class Region(NamedTuple):
     indices: Int32Array
     edge_ids: Int32Array
     nodes: IntArray | None = None
-
-    @property
-    def arrays(self) -> tuple[Any, Any, Any]:
-        """Where each row begins, neighbors, edges."""
-        return self.indptr, self.indices, self.edge_ids
 
     def places(self, nodes: IntArray) -> IntArray:
         """Where some nodes of the graph stand in the region."""
@@ -182,7 +177,7 @@ class EdgeReport:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Edges:
-    """Every undirected edge once; :meth:`build` makes them from any list. Checked on construction, read-only after.
+    """Every undirected edge once; :meth:`build` makes them from any list. Read-only.
 
     Args:
         pairs: the two ends of each edge as ``u < v``, sorted; with ``values`` the same ends may come again. The id of
@@ -191,7 +186,6 @@ class Edges:
         values: the data of each edge besides its ends; None: nothing.
         merged: what :meth:`build` merged away.
         csr: the same edges as neighbors of each node; None: computed when asked for.
-        verified: pairs and neighbors were checked when the files were opened; only sizes are looked at.
 
     Shapes:
         - **pairs:** :math:`(E, 2)`
@@ -202,20 +196,9 @@ class Edges:
     values: EdgeValues | None = None
     merged: EdgeReport = EdgeReport()
     csr: Csr | None = None
-    verified: InitVar[bool] = False
 
-    def __post_init__(self, verified: bool) -> None:
-        object.__setattr__(self, "pairs", as_rows(self.pairs))
+    def __post_init__(self) -> None:
         check_length("edge_values", self.values, "row per edge", len(self))
-        if verified:
-            return
-        ends, once = self.ends, self.values is None
-        check_edge_ends(ends, self.num_nodes)
-        steps = np.diff(self.keys())
-        if (ends[:, 0] >= ends[:, 1]).any() or (steps < once).any():
-            each = ", each once" if once else ""
-            raise InputError(f"edges must be sorted pairs u < v{each}; Graph.build makes them so")
-        ends.setflags(write=False)
 
     @classmethod
     def build(cls, edges: Any, num_nodes: int, values: EdgeValues | None = None) -> Edges:
@@ -228,6 +211,7 @@ class Edges:
         check_edge_ends(pairs, num_nodes)
         check_length("edge_values", values, "row per edge", len(pairs))
         canonical, _, values, report = canonical_edges(pairs, num_nodes, values)
+        canonical.setflags(write=False)
         return cls(pairs=as_rows(canonical), num_nodes=num_nodes, values=values, merged=report)
 
     def __len__(self) -> int:
@@ -256,29 +240,13 @@ class Edges:
         arrays = (csr.edge_ids.astype(np.int64), csr.indices, csr.indptr)
         return sp.csr_array(arrays, shape=(self.num_nodes, self.num_nodes))
 
-    @cached_property
-    def most_parallel(self) -> int:
-        """At least as many as the most edges that join one pair of nodes."""
-        if self.values is None:
-            return 1
-        most = run = sections = 1
-        last = -1
-        for _, ends in self.pairs.blocks():
-            keys = np.concatenate([[last], ends[:, 0] * self.num_nodes + ends[:, 1]])
-            sections += int((np.diff(keys) < 0).sum())  # edges of new nodes come after all others
-            lengths = np.diff(np.flatnonzero(np.concatenate([[True], np.diff(keys) != 0, [True]])))
-            lengths[0] += run - 1  # the run goes on from the block before
-            most, run, last = max(most, int(lengths.max())), int(lengths[-1]), int(keys[-1])
-        return most * sections
-
     def keep(self, kept: BoolArray) -> Edges:
         """Some of the edges, by a mask, renumbered."""
         return dataclasses.replace(
             self,
             pairs=as_rows(filtered(self.pairs, kept)),
-            values=None if self.values is None else self.values.keep(kept),
+            values=None if self.values is None else self.values.with_rows(lambda rows: filtered(rows, kept)),
             csr=None if self.pairs.in_memory else self.neighbors.keep(kept),
-            verified=True,
         )
 
 

@@ -152,7 +152,6 @@ def _beside(known: Edges, added: Edges) -> Edges:
         values=values,
         merged=added.merged,
         csr=known.neighbors.followed_by(later),
-        verified=True,
     )
 
 

@@ -179,10 +179,10 @@ class Graph:
     def __post_init__(self) -> None:
         """Check that the parts fit each other; each has checked itself."""
         count = len(self.nodes)
+        word = self.target.part  # labels, or values
         if len(self.target) != count:
             raise InputError(
-                f"{self._target_word}s must have one entry per node: features has {count} rows, {self._target_word}s "
-                f"{len(self.target)} entries"
+                f"{word} must have one entry per node: features has {count} rows, {word} {len(self.target)} entries"
             )
         if self.edges.num_nodes != count:
             raise InputError(f"edges must be those of a graph of {count} nodes, got edges among {self.edges.num_nodes}")
@@ -193,7 +193,9 @@ class Graph:
             unlabeled = nodes[~known[nodes]]
             if len(unlabeled):
                 name = self.nodes.names[int(unlabeled[0])]
-                raise InputError(f"{part} must hold nodes with a known {self._target_word}; node {name!r} has none")
+                raise InputError(
+                    f"{part} must hold nodes with a known {word.removesuffix('s')}; node {name!r} has none"
+                )
         self._check_type(np.flatnonzero(known))
 
     def _check_type(self, labeled: IntArray) -> None:
@@ -216,10 +218,6 @@ class Graph:
                 f"one type of nodes is predicted, but nodes of {names[other]!r} and of {wanted!r} have a label: node "
                 f"{node!r} is of type {names[other]!r}; name the type with target_type, and leave out other labels"
             )
-
-    @property
-    def _target_word(self) -> str:
-        return "value" if isinstance(self.target, Numbers) else "label"
 
     @property
     def num_nodes(self) -> int:
@@ -304,20 +302,12 @@ class Graph:
         """What people see for a node: its caption, or its name where it has none."""
         return self.nodes.caption(node)
 
-    def replace(
-        self,
-        *,
-        nodes: Nodes | None = None,
-        edges: Edges | None = None,
-        target: Target | None = None,
-        split: Split | None = None,
-        name: str | None = None,
-        dataset: str | None = None,
-    ) -> Graph:
-        """The same graph with other parts; those that stay are shared and not checked again."""
-        given = {"nodes": nodes, "edges": edges, "target": target, "split": split, "name": name, "dataset": dataset}
-        changes: dict[str, Any] = {part: value for part, value in given.items() if value is not None}
-        return dataclasses.replace(self, **changes)
+    def replace(self, **parts: Any) -> Graph:
+        """The same graph with other ``nodes``, ``edges``, ``target``, ``split``, ``name`` or ``dataset``.
+
+        Parts that stay are shared and not checked again; so does one that is None.
+        """
+        return dataclasses.replace(self, **{name: part for name, part in parts.items() if part is not None})
 
     def with_split(self, *, train: Any, validation: Any = None, test: Any = None, calibration: Any = None) -> Graph:
         """The same graph with another split: node ids, or masks with one entry per node."""
@@ -338,7 +328,7 @@ class Graph:
         new = given.ends[~np.isin(wanted, known)]
         held = values.take(kept).joined(values.neutral(len(new)))
         changed = Edges.build(np.concatenate([self.edges.ends[kept], new]), self.num_nodes, held)
-        return self.replace(edges=dataclasses.replace(changed, merged=given.merged, verified=True))
+        return self.replace(edges=dataclasses.replace(changed, merged=given.merged))
 
     def until(self, date: Date) -> Graph:
         """The same graph without the edges after a date, so that nothing is seen that came later.

@@ -130,22 +130,24 @@ def local_graphs(graph: Graph, nodes: IntArray, hops: int, max_edges: int | None
     [0, 1]
     """
     nodes = np.ascontiguousarray(nodes, dtype=np.int64)
-    if max_edges is not None:
-        ptr, edge_ids, left_out = ranked_rows(graph, nodes, hops, max_edges)
-        return LocalGraphs(nodes, ptr, edge_ids, graph.num_edges, left_out=left_out)
     region = graph.neighbors().around(nodes, hops)
     places = region.places(nodes)
 
-    def edges_of(part: slice) -> tuple[IntArray, Int32Array]:
-        sizes, edge_ids = _local_edges(*region.arrays, places[part], hops)
+    def edges_of(part: slice) -> tuple[IntArray, Int32Array, IntArray]:
+        if max_edges is not None:
+            found: tuple[IntArray, Int32Array, IntArray] = _ranked_edges(*region[:3], places[part], hops, max_edges)
+            return found
+        sizes, edge_ids = _local_edges(*region[:3], places[part], hops)
         ptr = row_starts(sizes).astype(np.int32 if len(edge_ids) < 2**31 else np.int64)
         rows = sp.csr_array((np.empty(len(edge_ids), np.int8), edge_ids, ptr), shape=(len(sizes), graph.num_edges))
         rows.sort_indices()
-        return sizes, rows.indices.astype(np.int32, copy=False)
+        return sizes, rows.indices.astype(np.int32, copy=False), sizes
 
-    parts = map_parts(edges_of, len(nodes), fewest=FEWEST)
-    ptr = row_starts(np.concatenate([sizes for sizes, _ in parts]))
-    return LocalGraphs(nodes, ptr, np.concatenate([ids for _, ids in parts]), graph.num_edges)
+    parts = map_parts(edges_of, len(nodes), fewest=FEWEST if max_edges is None else FEWEST_SMALL)
+    sizes, edge_ids, left_out = map(np.concatenate, zip(*parts))
+    return LocalGraphs(
+        nodes, row_starts(sizes), edge_ids, graph.num_edges, left_out=None if max_edges is None else left_out
+    )
 
 
 @compiled
@@ -257,48 +259,23 @@ def _roles(
         for m in range(ptr[t], ptr[t + 1]):
             edge = entries[m]
             step = (away[ends[edge, 1]] - away[ends[edge, 0]]) * direction[edge]  # hops that it leads away
-            if direction[edge] == 0:
-                roles[m] = 0
-            else:
-                roles[m] = 1 if step < 0 else 2 if step > 0 else 3
+            roles[m] = 0 if direction[edge] == 0 else 1 if step < 0 else 2 if step > 0 else 3
         for b in range(end):
             away[reached[b]] = -1
-
-
-def ranked_rows(graph: Graph, nodes: IntArray, hops: int, max_edges: int) -> tuple[IntArray, Int32Array, IntArray]:
-    """Edge ids of each local graph as CSR rows, ascending, and how many nodes within reach each left out, [T]."""
-    region = graph.neighbors().around(nodes, hops)
-    places = region.places(nodes)
-    held = np.empty((len(nodes), _possible(graph, max_edges)), np.int32)
-    sizes, left_out = np.zeros(len(nodes), np.int64), np.zeros(len(nodes), np.int64)
-
-    def rank(part: slice) -> None:
-        _ranked_edges(*region.arrays, places[part], hops, held[part], sizes[part], left_out[part])
-
-    map_parts(rank, len(nodes), fewest=FEWEST_SMALL)
-    return row_starts(sizes), held[np.arange(held.shape[1])[None, :] < sizes[:, None]], left_out
-
-
-def _possible(graph: Graph, max_edges: int) -> int:
-    """As many of ``max_edges`` as a local graph of :data:`MAX_NODES` nodes can have: no setting takes more memory."""
-    pairs = MAX_NODES * (MAX_NODES - 1) // 2
-    if max_edges <= pairs:
-        return max_edges
-    return min(max_edges, pairs * graph.edges.most_parallel, graph.num_edges)
 
 
 @compiled(error_model="numpy")
 def _ranked_edges(
     indptr: IntArray,
-    indices: IntArray,
-    ids: IntArray,
+    indices: Int32Array,
+    ids: Int32Array,
     nodes: IntArray,
     hops: int,
-    held: Int32Array,
-    sizes: IntArray,
-    left_out: IntArray,
-) -> None:
-    """Edges of each local graph, ascending, how many there are, and how many nodes within reach are left out."""
+    max_edges: int,
+) -> tuple[IntArray, Int32Array, IntArray]:
+    """How many edges each local graph has, these, ascending, and how many nodes within reach it leaves out."""
+    sizes, left_out = np.empty(len(nodes), np.int64), np.empty(len(nodes), np.int64)
+    edge_ids, first = np.empty(1024, np.int32), 0
     num_nodes = len(indptr) - 1
     share, arriving, inside = np.zeros(num_nodes), np.zeros(num_nodes), np.zeros(num_nodes, np.bool_)
     reached, nearest = np.empty(num_nodes, np.int64), np.empty(MAX_NODES, np.int64)
@@ -312,22 +289,24 @@ def _ranked_edges(
             joining = 0
             for j in range(indptr[u], indptr[u + 1]):
                 joining += inside[indices[j]]
-            if num_edges + joining > held.shape[1]:
+            if num_edges + joining > max_edges:
                 break
+            edge_ids = _with_room(edge_ids, first + num_edges, joining)
             for j in range(indptr[u], indptr[u + 1]):
                 if inside[indices[j]]:
-                    slot = num_edges
-                    while slot > 0 and held[t, slot - 1] > ids[j]:
-                        held[t, slot] = held[t, slot - 1]
+                    slot = first + num_edges
+                    while slot > first and edge_ids[slot - 1] > ids[j]:
+                        edge_ids[slot] = edge_ids[slot - 1]
                         slot -= 1
-                    held[t, slot] = ids[j]
+                    edge_ids[slot] = ids[j]
                     num_edges += 1
             inside[u] = True
             num_inside += 1
-        sizes[t], left_out[t] = num_edges, count - num_inside
+        sizes[t], left_out[t], first = num_edges, count - num_inside, first + num_edges
         for i in range(count):
             share[reached[i]] = 0.0
             inside[reached[i]] = False
+    return sizes, edge_ids[:first], left_out
 
 
 # Sorting is written out here: the compiler takes seconds for NumPy's.
@@ -356,7 +335,7 @@ def _largest(reached: IntArray, count: int, share: npt.NDArray[np.float64], near
 @compiled(error_model="numpy")
 def _walk(
     indptr: IntArray,
-    indices: IntArray,
+    indices: Int32Array,
     center: int,
     hops: int,
     share: npt.NDArray[np.float64],

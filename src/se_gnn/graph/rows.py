@@ -235,7 +235,6 @@ class Texts(Sequence[str]):
     Args:
         offsets: where each text begins in ``text``, and where the last one ends.
         text: the bytes of all texts.
-        verified: the offsets were checked when the file was opened.
 
     Shapes:
         - **offsets:** :math:`(N + 1,)`, **text:** :math:`(B,)`
@@ -247,21 +246,14 @@ class Texts(Sequence[str]):
 
     __slots__ = ("offsets", "text")
 
-    def __init__(self, offsets: IntArray, text: npt.NDArray[np.uint8], *, verified: bool = False) -> None:
+    def __init__(self, offsets: IntArray, text: npt.NDArray[np.uint8]) -> None:
         self.offsets, self.text = offsets, text
-        if verified:
-            return
-        if offsets.dtype != np.int64 or text.dtype != np.uint8 or offsets.ndim != 1 or text.ndim != 1:
-            raise InputError(f"texts must have offsets of int64 and bytes, got {offsets.dtype} and {text.dtype}")
-        whole = len(offsets) and offsets[0] == 0 and offsets[-1] == len(text)
-        if not whole or (np.diff(offsets) < 0).any():
-            raise InputError("texts must have offsets that cut their bytes from beginning to end")
 
     @classmethod
     def of(cls, texts: Iterable[str], *, errors: str = "surrogatepass") -> Texts:
         """Texts in memory, from strings."""
         encoded = [text.encode(errors=errors) for text in texts]
-        return cls(row_starts(list(map(len, encoded))), np.frombuffer(b"".join(encoded), np.uint8), verified=True)
+        return cls(row_starts(list(map(len, encoded))), np.frombuffer(b"".join(encoded), np.uint8))
 
     @property
     def in_memory(self) -> bool:
@@ -270,10 +262,7 @@ class Texts(Sequence[str]):
 
     def joined(self, later: Texts) -> Texts:
         """These texts, then more; mapped files are not changed."""
-        if not (self.in_memory and later.in_memory):
-            return _StackedTexts(self, later)
-        offsets = np.concatenate([self.offsets, self.offsets[-1] + later.offsets[1:]])
-        return Texts(offsets, np.concatenate([self.text, later.text]), verified=True)
+        return Texts(stack(self.offsets, self.offsets[-1] + later.offsets[1:]), stack(self.text, later.text))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -284,12 +273,10 @@ class Texts(Sequence[str]):
     def __getitem__(self, place: slice) -> tuple[str, ...]: ...
     def __getitem__(self, place: int | slice) -> str | tuple[str, ...]:
         if isinstance(place, slice):
-            return tuple(self._decoded(i) for i in range(*place.indices(len(self))))
+            return tuple(self[i] for i in range(*place.indices(len(self))))
         if not -len(self) <= place < len(self):
             raise IndexError(f"texts go from 0 to {len(self) - 1}")
-        return self._decoded(place % len(self))
-
-    def _decoded(self, place: int) -> str:
+        place %= len(self)
         return _decode(self.text[self.offsets[place] : self.offsets[place + 1]].tobytes())
 
     def __iter__(self) -> Iterator[str]:
@@ -326,24 +313,3 @@ def _decode(content: bytes) -> str:
         return content.decode(errors="surrogatepass")
     except UnicodeDecodeError:
         return content.decode(errors="replace")
-
-
-class _StackedTexts(Texts):
-    """Texts, and further ones after them: those of a mapped graph and of the nodes that joined it."""
-
-    __slots__ = ("first", "second")
-
-    def __init__(self, first: Texts, second: Texts) -> None:
-        offsets = stack(first.offsets, second.offsets[1:] + first.offsets[-1])
-        super().__init__(offsets, stack(first.text, second.text), verified=True)
-        self.first, self.second = first, second
-
-    def _decoded(self, place: int) -> str:
-        count = len(self.first)
-        return self.first[place] if place < count else self.second[place - count]
-
-    def find(self, texts: Sequence[str]) -> IntArray:
-        """Position of each of some texts, -1 where it is not there."""
-        among_first, among_second = self.first.find(texts), self.second.find(texts)
-        later = np.where(among_second < 0, -1, among_second + len(self.first))
-        return np.where(among_first < 0, later, among_first)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -82,12 +82,15 @@ def split_by_class(labels: IntArray, *, train: int, validation: int, generator: 
     >>> len(split.train), len(split.validation), len(split.test)
     (2, 2, 2)
     """
-    parts: list[list[IntArray]] = [[], [], []]
-    for label in np.unique(labels):
-        nodes = generator.permutation(np.flatnonzero(labels == label))
-        for part, chosen in zip(parts, np.split(nodes, [train, train + validation])):
-            part.append(chosen)
+    parts = _drawn(labels, lambda count: [train, train + validation], generator)
     return Split(*(np.concatenate(part) for part in parts))
+
+
+def _drawn(labels: IntArray, ends: Callable[[int], list[int]], generator: np.random.Generator) -> list[list[IntArray]]:
+    """The nodes of each class in random order, cut where ``ends`` says of their number: by part, then by class."""
+    known = [np.flatnonzero(labels == label) for label in np.unique(labels[labels >= 0])]
+    cut = [np.split(generator.permutation(nodes), ends(len(nodes))) for nodes in known]
+    return [[parts[i] for parts in cut] for i in range(3)]
 
 
 def split_by_share(num_nodes: int, *, train: float, validation: float, generator: np.random.Generator) -> Split:
@@ -116,12 +119,9 @@ def split_stratified(
     >>> labels[split.train].tolist(), labels[split.validation].tolist(), labels[split.test].tolist()
     ([0, 0, 0, 1, 1, 1], [0, 1], [0, 1])
     """
-    parts: list[list[IntArray]] = [[], [], []]
-    for label in np.unique(labels[labels >= 0]):
-        nodes = generator.permutation(np.flatnonzero(labels == label))
-        ends = [max(1, round(train * len(nodes))), max(1, round((train + validation) * len(nodes)))]
-        for part, chosen, limit in zip(parts, np.split(nodes, ends), (most, None, None)):
-            part.append(chosen[:limit])
+    shares = (train, train + validation)
+    parts = _drawn(labels, lambda count: [max(1, round(share * count)) for share in shares], generator)
+    parts[0] = [nodes[:most] for nodes in parts[0]]
     parts[1] = [nodes[:size] for nodes, size in zip(parts[1], _evenly(list(map(len, parts[1])), most))]
     return Split(*(np.concatenate([_nobody(), *part]) for part in parts))
 

@@ -8,9 +8,10 @@ graph or the new one. Shapes: N nodes, E edges, F features.
 from __future__ import annotations
 
 import dataclasses
+import fnmatch
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +26,6 @@ from se_gnn.files import (
     current_path,
     json_bytes,
     parse_json,
-    pending_note,
     read_current,
     sha256,
     writing_to,
@@ -78,6 +78,8 @@ _PARTS: dict[str, dict[str, Kind]] = {  # of a graph, with the arrays that each 
 }
 KINDS = {part + piece: kind for part, pieces in _PARTS.items() for piece, kind in pieces.items()}
 _OF_VALUES = ("type_names", "type_verbs", "attribute_names")
+LOADED = {"nodes.types", "nodes.features.indptr", "labels", "values", *(f"split.{part}" for part in PARTS)}  # always
+CUT = {"offsets": "text", "indptr": "indices"}  # arrays of places, and the array that each cuts into rows
 
 
 def _header(graph: Graph, arrays: Mapping[str, ArrayInfo], *, mapped: bool) -> bytes:
@@ -136,7 +138,6 @@ def load_graph(folder: str | Path) -> Graph:
     path = Path(folder)
     if not path.is_dir():
         raise InputError(f"graph folder {path} does not exist")
-    pending_note(path)
     return read_graph(path, read_current(path, HEADER, limit=MOST_HEADER))
 
 
@@ -151,7 +152,7 @@ def is_graph_file(name: str) -> bool:
     >>> [is_graph_file(name) for name in ("graph.json", "graph.edges.ends.npy", "graph.png")]
     [True, True, False]
     """
-    return name == HEADER or (name.startswith("graph.") and name.endswith(".npy"))
+    return name == HEADER or fnmatch.fnmatchcase(name, ARRAY_FILES)
 
 
 def graph_digest(folder: str | Path) -> str:
@@ -277,24 +278,14 @@ def read_graph(folder: Path, header: bytes, *, just_written: bool = False) -> Gr
     if about.pop("sha256", None) != _seal(about):
         raise InputError(f"{path} was changed: it does not have its digest")
     try:
-        infos = {name: _info(name, one) for name, one in about["arrays"].items()}
         digest = _digest_of_parts(about)
-        files = _Files(folder, infos, _tuples(about), check=not just_written)
-        nodes, edges = _read_nodes(files), _read_edges(files)
-        return Graph(
-            nodes=nodes,
-            edges=edges,
-            target=_read_target(files),
-            split=Split(**{part: files.load(f"split.{part}") for part in PARTS}),
-            name=about["name"],
-            dataset=about["dataset"],
-            _mapped_from=MappedFrom(folder, digest, nodes, edges) if about["mapped"] else None,
-        )
-    except _FileError:
-        raise
-    except InputError as error:
-        raise InputError(f"the graph in {folder} is not valid: {error}") from error
+        infos = {name: _info(path, name, one) for name, one in about["arrays"].items()}
+        about = _tuples(about)
+        arrays = _read_arrays(folder, infos, about, check=not just_written)
+        return _graph_of(folder, about, arrays, digest)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+        if isinstance(error, InputError):
+            raise
         raise InputError(f"the graph in {folder} cannot be read: {error}") from error
 
 
@@ -305,163 +296,155 @@ def _digest_of_parts(about: Mapping[str, Any]) -> str:
     return _seal({"arrays": arrays, "edge_values": about["edge_values"]})
 
 
-class _FileError(InputError):
-    """A file is missing, damaged or changed; the text names it."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Files:
-    """The arrays of a stored graph, loaded or mapped as its header says."""
-
-    folder: Path
-    infos: Mapping[str, ArrayInfo]
-    about: Mapping[str, Any]
-    check: bool
-
-    @property
-    def mapped(self) -> bool:
-        """Whether rows are mapped, not loaded."""
-        return bool(self.about["mapped"])
-
-    def load(self, name: str) -> Any:
-        """An array in memory."""
-        return self._try(load_array, name)
-
-    def rows(self, name: str, what: str, rule: Rule | None = None) -> Any:
-        """An array in memory, or mapped rows; ``what`` is what an error calls them."""
-        found = self.array(name, rule)
-        return as_rows(found, f"{what} of {self.about['name']}") if self.mapped else found
-
-    def array(self, name: str, rule: Rule | None = None) -> Array:
-        """An array in memory, or a mapped one, whose numbers have their digest and follow a rule."""
-        if self.mapped and self.check:
-            self._try(check_array, name, rule)
-        found: Array = self._try(map_array, name) if self.mapped else self.load(name)
-        return found
-
-    def ascending(self, name: str, last: int) -> Array:
-        """Places that ascend from 0 to ``last``."""
-        found = self.array(name, Rule.between(0, last))
-        if not len(found) or found[0] != 0 or found[-1] != last or (np.diff(found) < 0).any():
-            path = current_path(self.folder, array_file(name))
-            raise _FileError(f"{path} is damaged: its numbers must ascend from 0 to {last:,}")
-        return found
-
-    def texts(self, name: str) -> Texts:
-        """Texts in memory or mapped."""
-        text: Any = self.array(f"{name}.text")
-        return Texts(self.ascending(f"{name}.offsets", len(text)), text, verified=True)
-
-    def names(self, name: str) -> Sequence[str] | None:
-        """The texts of the nodes, in memory as a tuple; None: there are none."""
-        if f"{name}.text" not in self.infos:
-            return None
-        return self.texts(name) if self.mapped else tuple(self.texts(name))
-
-    def cells(self, name: str, columns: tuple[str, ...] | None, what: str) -> RawTable | None:
-        """The rows of a table; None: there are none."""
-        if columns is None:
-            return None
-        texts = self.texts(name)
-        codes = self.rows(f"{name}.codes", what, Rule.between(NO_TEXT, len(texts) - 1))
-        return RawTable(columns=columns, codes=codes, texts=texts, verified=self.mapped)
-
-    def _try(self, read: Callable[..., Any], name: str, *more: Any) -> Any:
-        try:
-            return read(current_path(self.folder, array_file(name)), self.infos[name], *more)
-        except InputError as error:
-            raise _FileError(str(error)) from error
-
-
-def _read_target(files: _Files) -> Target:
-    about = files.about
-    if about["class_names"] is not None:
-        return Classes(labels=files.load("labels"), names=about["class_names"], node_type=about["target_type"])
-    name, unit = about["value_name"], about["unit"]
-    return Numbers(values=files.load("values"), name=name, unit=unit, node_type=about["target_type"])
-
-
-def _read_nodes(files: _Files) -> Nodes:
-    about = files.about
-    return Nodes(
-        feature_names=about["feature_names"],
-        columns=_as_columns(about["columns"]),
-        type_names=about["node_type_names"],
-        image_shape=about["image_shape"],
-        roles=about["roles"],
-        features=as_rows(_read_features(files)),
-        names=files.names("nodes.names") or (),
-        captions=files.names("nodes.captions"),
-        raw=files.cells("nodes.raw", about["raw_columns"], "cells"),
-        types=files.load("nodes.types") if "nodes.types" in files.infos else None,
-        verified=files.mapped,
-    )
-
-
-def _read_features(files: _Files) -> Any:
-    name, width = "nodes.features", files.about["num_features"]
-    if name in files.infos:
-        found = files.rows(name, "features", FINITE)
-        if found.shape[1] != width:
-            raise InputError(f"{name} must have {width} columns, got {found.shape[1]}")
-        return found.astype(np.float32, copy=False) if isinstance(found, np.ndarray) else found
-    data = files.array(f"{name}.data", FINITE)
-    indices = files.array(f"{name}.indices", Rule.between(0, width - 1))
-    indptr = files.load(f"{name}.indptr")
-    ends = (indptr[:1].tolist(), indptr[-1:].tolist())
-    if ends != ([0], [len(data)]) or len(data) != len(indices) or (np.diff(indptr) < 0).any():
-        raise InputError(f"{name}.indptr must ascend from 0 to {len(data)}, the number of stored values")
-    if files.mapped:
-        return MappedSparseRows(data, indices, indptr, width, f"features of {files.about['name']}")
-    matrix = sp.csr_array((data, indices, indptr), shape=(len(indptr) - 1, width))
-    matrix.check_format(full_check=True)
-    return matrix
-
-
-def _read_edges(files: _Files) -> Edges:
-    about = files.about
-    num_nodes = files.infos["values" if about["class_names"] is None else "labels"].shape[0]
-    pairs = files.rows("edges.ends", "edges", Rule.between(0, num_nodes - 1))
-    return Edges(
-        pairs=as_rows(pairs),
-        num_nodes=num_nodes,
-        values=None if about["edge_values"] is None else _read_values(files, about["edge_values"]),
-        merged=EdgeReport(**about["merged"]),
-        csr=_read_neighbors(files, num_nodes, len(pairs)) if files.mapped else None,
-        verified=files.mapped,
-    )
-
-
-def _read_neighbors(files: _Files, num_nodes: int, num_edges: int) -> Csr:
-    indices = files.array("neighbors.indices", Rule.between(0, num_nodes - 1))
-    edge_ids = files.array("neighbors.edge_ids", Rule.between(0, num_edges - 1))
-    csr = Csr(files.ascending("neighbors.indptr", 2 * num_edges), indices, edge_ids)
-    if len(csr) != num_nodes or len(indices) != 2 * num_edges or len(edge_ids) != 2 * num_edges:
-        raise InputError(f"neighbors must be those of {num_nodes} nodes and {num_edges} edges, got {len(csr)} nodes")
-    return csr
-
-
-def _read_values(files: _Files, about: Mapping[str, Any]) -> EdgeValues:
-    rules = number_rules(len(about["type_names"]))
-    return EdgeValues(
-        **{part: files.rows(f"edges.{part}", "edge values", rules.get(part)) for part in about["parts"]},
-        **{name: about[name] for name in (*_OF_VALUES, "names")},
-        columns=_as_columns(about["columns"]),
-        raw=files.cells("edges.raw", about["raw_columns"], "cells of edges"),
-        verified=files.mapped,
-    )
-
-
-def _info(name: str, one: Mapping[str, Any]) -> ArrayInfo:
+def _info(path: Path, name: str, one: Mapping[str, Any]) -> ArrayInfo:
     if name not in KINDS:
-        raise InputError(f"{name} is not an array of a graph")
+        raise InputError(f"{path} is not valid: {name} is not an array of a graph")
     info = ArrayInfo(str(one["dtype"]), tuple(map(int, one["shape"])), str(one["sha256"]))
     dtypes, dimensions = KINDS[name]
     if info.dtype not in dtypes or len(info.shape) != dimensions:
         raise InputError(
-            f"{name} must be {' or '.join(dtypes)} with {dimensions} dimensions, got {info.dtype} of shape {info.shape}"
+            f"{path} is not valid: {name} must be {' or '.join(dtypes)} with {dimensions} dimensions, got {info.dtype} "
+            f"of shape {info.shape}"
         )
     return info
+
+
+def _read_arrays(
+    folder: Path, infos: Mapping[str, ArrayInfo], about: Mapping[str, Any], *, check: bool
+) -> dict[str, Array]:
+    """All arrays, in memory or mapped, as the header says; their numbers have their digest and follow their rule."""
+    rules, found = _rules(infos, about), dict[str, Array]()
+    for name, info in infos.items():
+        path, rule = current_path(folder, array_file(name)), rules.get(name)
+        if not about["mapped"] or name in LOADED:
+            found[name] = load_array(path, info, rule)
+            found[name].setflags(write=name.startswith("nodes.features."))  # SciPy may sort them
+        else:
+            if check:
+                check_array(path, info, rule)
+            found[name] = map_array(path, info)
+        whole, _, piece = name.rpartition(".")
+        if piece in CUT:
+            places, last = found[name], infos[f"{whole}.{CUT[piece]}"].shape[0]
+            if not len(places) or places[0] != 0 or places[-1] != last or (np.diff(places) < 0).any():
+                raise InputError(f"{path} is damaged: its numbers must ascend from 0 to {last:,}")
+    return found
+
+
+def _rules(infos: Mapping[str, ArrayInfo], about: Mapping[str, Any]) -> dict[str, Rule]:
+    """What the numbers of the arrays must be, so that none points to what is not there."""
+    values = about["edge_values"]
+    nodes = Rule.between(0, infos["labels" if about["value_name"] is None else "values"].shape[0] - 1)
+    rules = {
+        "nodes.features": FINITE,
+        "nodes.features.data": FINITE,
+        "nodes.features.indices": Rule.between(0, about["num_features"] - 1),
+        "edges.ends": nodes,
+        "neighbors.indices": nodes,
+        "neighbors.edge_ids": Rule.between(0, infos["edges.ends"].shape[0] - 1),
+        **{f"edges.{part}": rule for part, rule in number_rules(len(values["type_names"]) if values else 0).items()},
+    }
+    for part in ("nodes.raw", "edges.raw"):
+        if f"{part}.offsets" in infos:
+            rules[f"{part}.codes"] = Rule.between(NO_TEXT, infos[f"{part}.offsets"].shape[0] - 2)
+    return rules
+
+
+def _graph_of(folder: Path, about: Mapping[str, Any], arrays: Mapping[str, Array], digest: str) -> Graph:
+    """The graph of a header and arrays that were read; parts that do not fit each other are refused."""
+    mapped = about["mapped"]
+
+    def rows(name: str, what: str) -> Any:
+        return as_rows(arrays[name], f"{what} of {about['name']}") if mapped else arrays[name]
+
+    def names(name: str) -> Any:
+        return (_texts(arrays, name) if mapped else tuple(_texts(arrays, name))) if f"{name}.text" in arrays else None
+
+    def cells(part: str, columns: tuple[str, ...] | None) -> RawTable | None:
+        if columns is None:
+            return None
+        return RawTable(
+            columns=columns, codes=rows(f"{part}.codes", f"cells of {part[:5]}"), texts=_texts(arrays, part)
+        )
+
+    def values(about: Mapping[str, Any]) -> EdgeValues:
+        return EdgeValues(
+            **{part: rows(f"edges.{part}", "edge values") for part in about["parts"]},
+            **{name: about[name] for name in (*_OF_VALUES, "names")},
+            columns=_as_columns(about["columns"]),
+            raw=cells("edges.raw", about["raw_columns"]),
+            verified=True,
+        )
+
+    try:
+        target = _target_of(about, arrays)
+        nodes = Nodes(
+            feature_names=about["feature_names"],
+            columns=_as_columns(about["columns"]),
+            type_names=about["node_type_names"],
+            image_shape=about["image_shape"],
+            roles=about["roles"],
+            features=_features_of(about, arrays),
+            names=names("nodes.names") or (),
+            captions=names("nodes.captions"),
+            raw=cells("nodes.raw", about["raw_columns"]),
+            types=arrays.get("nodes.types"),
+            verified=mapped,
+        )
+        edges = Edges(
+            pairs=as_rows(arrays["edges.ends"], f"edges of {about['name']}"),
+            num_nodes=len(target),
+            values=None if about["edge_values"] is None else values(about["edge_values"]),
+            merged=EdgeReport(**about["merged"]),
+            csr=_neighbors_of(arrays, len(target)) if mapped else None,
+        )
+        return Graph(
+            nodes=nodes,
+            edges=edges,
+            target=target,
+            split=Split(**{part: arrays[f"split.{part}"] for part in PARTS}),
+            name=about["name"],
+            dataset=about["dataset"],
+            _mapped_from=MappedFrom(folder, digest, nodes, edges) if mapped else None,
+        )
+    except InputError as error:
+        raise InputError(f"the graph in {folder} is not valid: {error}") from error
+
+
+def _target_of(about: Mapping[str, Any], arrays: Mapping[str, Array]) -> Target:
+    if about["class_names"] is not None:
+        return Classes(labels=arrays["labels"], names=about["class_names"], node_type=about["target_type"])
+    name, unit = about["value_name"], about["unit"]
+    return Numbers(values=arrays["values"], name=name, unit=unit, node_type=about["target_type"])
+
+
+def _texts(arrays: Mapping[str, Array], name: str) -> Texts:
+    return Texts(arrays[f"{name}.offsets"], arrays[f"{name}.text"])
+
+
+def _features_of(about: Mapping[str, Any], arrays: Mapping[str, Array]) -> Rows:
+    name, width, what = "nodes.features", about["num_features"], f"features of {about['name']}"
+    if name in arrays:
+        found = arrays[name]
+        if found.shape[1] != width:
+            raise InputError(f"{name} must have {width} columns, got {found.shape[1]}")
+        return as_rows(found if about["mapped"] else found.astype(np.float32, copy=False), what)
+    data, indices, indptr = (arrays[f"{name}.{piece}"] for piece in ("data", "indices", "indptr"))
+    if len(data) != len(indices):
+        raise InputError(f"{name} must have as many values as columns, got {len(data)} and {len(indices)}")
+    if about["mapped"]:
+        return MappedSparseRows(data, indices, indptr, width, what)
+    matrix = sp.csr_array((data, indices, indptr), shape=(len(indptr) - 1, width))
+    matrix.check_format(full_check=True)
+    return as_rows(matrix)
+
+
+def _neighbors_of(arrays: Mapping[str, Array], num_nodes: int) -> Csr:
+    csr = Csr(arrays["neighbors.indptr"], arrays["neighbors.indices"], arrays["neighbors.edge_ids"])
+    num_edges = len(arrays["edges.ends"])
+    if len(csr) != num_nodes or len(csr.indices) != 2 * num_edges or len(csr.edge_ids) != 2 * num_edges:
+        raise InputError(f"neighbors must be those of {num_nodes} nodes and {num_edges} edges, got {len(csr)} nodes")
+    return csr
 
 
 def _as_columns(columns: Any) -> tuple[Column, ...] | None:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
@@ -23,8 +23,36 @@ UNKNOWN = -1  # label of a node whose class is not known
 MOST_UNUSED_CLASSES = 1000  # that any graph may have
 
 
+class _PerNode:
+    """What is known of each node, one entry each."""
+
+    part: ClassVar[str]  # the field that holds it
+    unknown: ClassVar[float]  # of a node of which nothing is known
+
+    @property
+    def array(self) -> Any:
+        """What is known of each node: its label, or its number, [N]."""
+        return getattr(self, self.part)
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def with_array(self, array: Any) -> Self:
+        """The same classes with other labels, or other values of the same number."""
+        given = as_integers(array, "labels") if self.part == "labels" else np.array(array, np.float64)
+        return dataclasses.replace(self, **{self.part: given})  # type: ignore[type-var]
+
+    def take(self, ids: IntArray) -> Self:
+        """The same of some nodes, in their order."""
+        return self.with_array(self.array[ids])
+
+    def followed_by_unknown(self, count: int) -> Self:
+        """The same with more nodes, of which nothing is known."""
+        return self.with_array(np.concatenate([self.array, np.full(count, self.unknown, self.array.dtype)]))
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Classes:
+class Classes(_PerNode):
     """The class of each node; checked on construction, read-only after.
 
     Args:
@@ -35,6 +63,8 @@ class Classes:
     Shapes:
         - **labels:** :math:`(N,)`
     """
+
+    part, unknown = "labels", UNKNOWN
 
     labels: IntArray
     names: tuple[str, ...]
@@ -62,33 +92,13 @@ class Classes:
             given, names = _numbered(given, num_nodes)
         return cls(labels=given, names=tuple(names), node_type=node_type)
 
-    def __len__(self) -> int:
-        return len(self.labels)
-
     @property
     def known(self) -> BoolArray:
         """Whether the class of each node is known, [N]."""
         found: BoolArray = self.labels != UNKNOWN
         return found
 
-    @property
-    def array(self) -> IntArray:
-        """What is known of each node: its label, [N]."""
-        return self.labels
-
-    def with_labels(self, labels: Any) -> Classes:
-        """The same classes with other labels."""
-        return dataclasses.replace(self, labels=as_integers(labels, "labels"))
-
-    with_array = with_labels
-
-    def take(self, ids: IntArray) -> Classes:
-        """The same of some nodes, in their order."""
-        return self.with_labels(self.labels[ids])
-
-    def followed_by_unknown(self, count: int) -> Classes:
-        """The same with more nodes, whose class is not known."""
-        return self.with_labels(np.concatenate([self.labels, np.full(count, UNKNOWN, np.int64)]))
+    with_labels = _PerNode.with_array
 
 
 LARGEST = 1e15  # of a number to predict: sums of squares stay exact enough
@@ -96,7 +106,7 @@ DIGITS = 3  # that are shown of the spread of all numbers: counties' incomes in 
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Numbers:
+class Numbers(_PerNode):
     """The number of each node, in the unit of its column; checked on construction, read-only after.
 
     Args:
@@ -110,6 +120,8 @@ class Numbers:
     Shapes:
         - **values:** :math:`(N,)`
     """
+
+    part, unknown = "values", math.nan
 
     values: Float64Array
     name: str = "value"
@@ -140,33 +152,17 @@ class Numbers:
             raise InputError(f"values must be one number per node, got shape {given.shape}")
         return cls(values=given, name=name, unit=unit, node_type=node_type)
 
-    def __len__(self) -> int:
-        return len(self.values)
-
     @property
     def known(self) -> BoolArray:
         """Whether the number of each node is known, [N]."""
         found: BoolArray = ~np.isnan(self.values)
         return found
 
-    @property
-    def array(self) -> Float64Array:
-        """What is known of each node: its number, [N]."""
-        return self.values
-
-    def with_values(self, values: Any) -> Numbers:
-        """Other values of the same number."""
-        return dataclasses.replace(self, values=np.array(values, np.float64))
-
-    with_array = with_values
+    with_values = _PerNode.with_array
 
     def take(self, ids: IntArray) -> Numbers:
-        """The same of some nodes, in their order."""
+        """The same of some nodes, in their order; none is hidden."""
         return dataclasses.replace(self, values=self.values[ids], hidden=np.empty(0, np.int64))
-
-    def followed_by_unknown(self, count: int) -> Numbers:
-        """The same with more nodes, whose number is not known."""
-        return self.with_values(np.concatenate([self.values, np.full(count, np.nan)]))
 
     def hiding(self, nodes: IntArray) -> Numbers:
         """The same with the numbers of some nodes hidden from encoders."""

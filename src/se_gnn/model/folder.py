@@ -29,7 +29,6 @@ from se_gnn.files import (
     locked,
     parse_json,
     parse_json_lines,
-    pending_note,
     read_current,
     sha256,
     writing_to,
@@ -182,7 +181,6 @@ def unseal(
         raise InputError(f"model folder {path} does not exist")
     if not path.is_dir():
         raise InputError(f"{path} is not a model folder but a file")
-    pending_note(path)
     if not current_path(path, MANIFEST).exists():
         raise InputError(f"{path} is not a model folder, or its training has not ended: {MANIFEST} is missing")
     sealed = read_current(path, MANIFEST, limit=SMALL)

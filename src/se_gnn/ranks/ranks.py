@@ -95,8 +95,7 @@ class Ranks:
         """Refuse to work with ranks that have other values; the error, on every rank, says which of them differ."""
         if not self.several:
             return
-        self.broadcast(f"values/{self.rank}", json.dumps(dict(values)).encode())
-        given = [json.loads(self.receive(f"values/{rank}", [rank])) for rank in range(self.size)]
+        given = [json.loads(text) for text in self._exchanged("values", json.dumps(dict(values)).encode())]
         for rank, theirs in enumerate(given):
             for name in [name for name in {**given[0], **theirs} if theirs.get(name) != given[0].get(name)]:
                 raise InputError(
@@ -163,11 +162,13 @@ class Ranks:
 
     def barrier(self, name: str) -> None:
         """Wait until every rank has come to this place."""
-        if not self.several:
-            return
-        self.broadcast(f"barrier/{name}/{self.rank}", b"here")
-        for rank in range(self.size):
-            self._wait(f"barrier/{name}/{rank}", [rank])
+        if self.several:
+            self._exchanged(f"barrier/{name}", b"here")
+
+    def _exchanged(self, name: str, content: bytes) -> list[bytes]:
+        """What each rank gives under a name, in the order of the ranks."""
+        self.broadcast(f"{name}/{self.rank}", content)
+        return [self.receive(f"{name}/{rank}", [rank]) for rank in range(self.size)]
 
     @_connected()
     def check(self) -> None:
@@ -284,19 +285,14 @@ def alone() -> Ranks:
 
 
 @contextlib.contextmanager
-def joined(*, patience: float | None = None, silence: float = SILENCE) -> Iterator[Ranks]:
+def joined() -> Iterator[Ranks]:
     """The ranks that `torchrun` started, or one process; within it an error of one rank stops all.
 
-    Args:
-        patience: longest wait for a rank that is alive but makes no progress, in seconds; None: an hour, or the number
-            in the environment variable ``SE_GNN_WAIT``.
-        silence: longest wait for a sign of life, in seconds.
+    The environment variable ``SE_GNN_WAIT`` says how many seconds to wait for a rank that is alive but stalled.
     """
-    if patience is None:
-        patience = float(os.environ.get("SE_GNN_WAIT", PATIENCE))
     if not started_by_torchrun():
         yield Ranks(restarted=restarts_counted() > 0)  # of one rank, too, torchrun gives the same command again
         return
-    ranks = Ranks(**connect(), patience=patience, silence=silence)
+    ranks = Ranks(**connect(), patience=float(os.environ.get("SE_GNN_WAIT", PATIENCE)))
     with ranks.together():
         yield ranks

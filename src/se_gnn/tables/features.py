@@ -368,4 +368,4 @@ def arrow_texts(arrays: Iterable[pa.Array]) -> Texts:
     _, offsets, content = whole.buffers()
     starts = np.frombuffer(offsets, np.int64)[whole.offset : whole.offset + len(whole) + 1]
     text = np.frombuffer(content or b"", np.uint8)[starts[0] : starts[-1]]
-    return Texts(starts - starts[0], text, verified=True)
+    return Texts(starts - starts[0], text)

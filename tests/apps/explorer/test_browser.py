@@ -246,7 +246,7 @@ def far(store):
 def test_a_node_unlike_anything_known_is_found_and_says_so(page, hub, far):
     page.goto("/")
     page.get_by_role("link", name="No answer").click()
-    page.wait_for_url("**answered=no**")
+    page.wait_for_url("**answered=false**")
     until(page, "document.querySelectorAll('tbody tr').length === 2")
     page.locator("tbody th a").first.click()
     page.wait_for_url(f"**{node_href(hub.graph, far[0])}")

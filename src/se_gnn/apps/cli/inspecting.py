@@ -272,5 +272,5 @@ def verify(
         f"{folder} is complete: {manifest.run.kind} of {count(manifest.run.num_nodes, 'node')} in "
         f"{count(len(manifest.shards), 'shard')}, {size:,} bytes."
     )
-    if not (folder / manifest.parts).is_dir():
+    if not (folder / manifest.run.parts).is_dir():
         say("The command that wrote it was interrupted before its last step; run it again to make the files visible.")
