@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from se_gnn.apps.cli.sharded import rank_device
+from se_gnn.apps.cli.outputs import rank_device
 from se_gnn.device import free_memory, items_within, memory_budget, resolve_device
 from se_gnn.errors import InputError
 
