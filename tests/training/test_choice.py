@@ -36,7 +36,8 @@ def votes(seed: int = 0, count: int = 200, noise: float = 0.2, **given) -> Votes
     settings = Settings.of("best", **given).resolve()
     answers, names = ClassAnswers(torch.from_numpy(classes), CLASSES), _tried(settings, LABELED)
     found = answered(similarities, answers, names)
-    return Votes(settings, similarities, answers, labels, folds_of(labels), names, found)
+    folds, claims = folds_of(labels), found.max(axis=2)
+    return Votes(settings, similarities, similarities, answers, labels, folds, names, found, claims)
 
 
 def test_tau_has_the_lowest_log_loss_of_its_vote():
@@ -45,7 +46,7 @@ def test_tau_has_the_lowest_log_loss_of_its_vote():
 
     def loss(tau: float) -> float:
         found = answered(tried.similarities, tried.answers, [(chosen.num_nearest, chosen.node_weight, tau)])
-        return tried._losses(found, rows)[0][0]
+        return tried._losses(found, found.max(axis=2), rows)[0][0]
 
     best = loss(chosen.temperature)
     assert all(best <= loss(chosen.temperature * factor) + 1e-4 for factor in (0.5, 0.8, 1.25, 2))
@@ -82,6 +83,14 @@ def test_confident_errors_raise_the_reserve():
     assert honest.chosen().reserve > 0.05
 
 
+def test_a_model_that_is_surer_than_those_of_the_folds_holds_more_in_reserve():
+    tried = votes()
+    surer = Similarities(tried.final.node * 2, tried.final.structure * 2, 0.5)
+    claims = answered(surer, tried.answers, tried.names).max(axis=2)
+    plain, chosen = tried.chosen(), dataclasses.replace(tried, final=surer, claims=claims).chosen()
+    assert chosen.reserve > plain.reserve or chosen.temperature > plain.temperature
+
+
 def test_given_settings_are_not_varied():
     tried = votes(num_nearest=15, node_weight=0.3, reserve=0.25)
     chosen = tried.chosen()
@@ -116,7 +125,8 @@ def test_a_ranking_chooses_its_vote_by_its_own_figure():
     settings = Settings.of("best", best_by="roc_auc").resolve()
     answers, names = ClassAnswers(torch.from_numpy(classes), 2), _tried(settings, LABELED)
     found = answered(similarities, answers, names)
-    tried = Votes(settings, similarities, answers, labels, folds_of(labels), names, found)
+    folds, claims = folds_of(labels), found.max(axis=2)
+    tried = Votes(settings, similarities, similarities, answers, labels, folds, names, found, claims)
     from sklearn.metrics import roc_auc_score
 
     best, _ = tried._best(np.ones(300, bool))

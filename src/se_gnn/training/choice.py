@@ -8,7 +8,8 @@ model's figures are *cross-fitted* too: each fold is answered by the vote that t
 With n such nodes no class gets more than 1 - 3 / (n + 2): if n answers are all correct, up to 3 in n may still be wrong
 (the rule of three, 95% confidence). Nor does any class get 99%, however many nodes there are. At least this share of
 the vote is held in reserve. Tau and the reserve have the lowest log loss, to which the gap between the mean claim and
-the share of correct answers is added: the log loss alone prefers claims that are too low. Settings that the user gave
+the share of correct answers is added: the log loss alone prefers claims that are too low. The claims are those of the
+model itself, as new nodes get them: the models outside the folds may be surer or less sure. Settings that the user gave
 are not changed. Shapes: T validation nodes, L labeled nodes, C classes, V votes that are tried.
 """
 
@@ -164,11 +165,13 @@ class Votes:
 
     settings: Resolved
     similarities: Similarities  # [T, L]
+    final: Similarities  # by the model that all validation nodes chose, [T, L]
     answers: ClassAnswers
     labels: IntArray  # [T]
     folds: IntArray  # [T]
     names: list[tuple[int, float, float]]  # K, lambda and tau of each vote
     probabilities: FloatArray  # without a reserve, [V, T, C]
+    claims: FloatArray  # by the model that all validation nodes chose: the highest probability, [V, T]
 
     @classmethod
     @torch.no_grad()
@@ -180,11 +183,12 @@ class Votes:
             every = np.linspace(0, len(every) - 1, most).astype(np.int64)
         folds, nodes = folds[every], graph.validation[every]
         parts, places = [], []
-        for fold in np.unique(folds).tolist():
-            model, rows = model_of(settings, fold), np.flatnonzero(folds == fold)
+        for fold in (*np.unique(folds).tolist(), -1):
+            model, rows = model_of(settings, fold), np.flatnonzero((folds == fold) | (fold < 0))
             trained = Model(model, graph, settings, max_memory=max_memory)
             parts.append(trained.similarity.compare(trained.similarity.items(nodes[rows]), trained.cases.items))
             places.append(rows)
+        final, _ = parts.pop(), places.pop()
         back = torch.from_numpy(np.argsort(np.concatenate(places), kind="stable")).to(model.device)
         similarities = Similarities(
             torch.cat([part.node for part in parts])[back],
@@ -194,8 +198,8 @@ class Votes:
         answers = trained.cases.answers_on(model.device)
         assert isinstance(answers, ClassAnswers)
         names = _tried(settings, len(graph.train))
-        found = answered(similarities, answers, names)
-        return cls(settings, similarities, answers, graph.labels[nodes], folds, names, found)
+        found, claims = answered(similarities, answers, names), answered(final, answers, names).max(axis=2)
+        return cls(settings, similarities, final, answers, graph.labels[nodes], folds, names, found, claims)
 
     def chosen(self) -> VoteChoice:
         """The best vote by all of these nodes, with a finer tau."""
@@ -206,7 +210,8 @@ class Votes:
         if not self.settings.is_given("temperature") and by in CHOSEN_BY_LOSS:
             tau = self._finer(size, weight, tau, reserve)
         probabilities = answered(self.similarities, self.answers, [(size, weight, tau)])
-        reserve = float(f"{self._losses(probabilities, rows)[1][0]:.3g}")
+        claims = answered(self.final, self.answers, [(size, weight, tau)]).max(axis=2)
+        reserve = float(f"{self._losses(probabilities, claims, rows)[1][0]:.3g}")
         found = (1 - reserve) * probabilities[0] + reserve / self.answers.num_classes
         loss = log_loss(found, self.labels)
         right = int((probabilities[0].argmax(axis=1) == self.labels).sum())
@@ -238,13 +243,16 @@ class Votes:
         rows = np.ones(len(self.labels), bool)
 
         def loss(log_tau: float) -> float:
-            tried = answered(self.similarities, self.answers, [(size, weight, float(np.exp(log_tau)))])
-            return float(self._losses(tried, rows)[0][0])
+            name = [(size, weight, float(np.exp(log_tau)))]
+            tried, claims = (answered(one, self.answers, name) for one in (self.similarities, self.final))
+            return float(self._losses(tried, claims.max(axis=2), rows)[0][0])
 
         found = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 0.01})
         return float(f"{np.exp(found.x):.3g}")  # so that what is saved is what is printed
 
-    def _losses(self, probabilities: FloatArray, rows: BoolArray) -> tuple[Float64Array, Float64Array]:
+    def _losses(
+        self, probabilities: FloatArray, claims: FloatArray, rows: BoolArray
+    ) -> tuple[Float64Array, Float64Array]:
         """The loss of each vote on some nodes with the best reserve, and this reserve, [V] each.
 
         Beside the log loss it counts how far the mean claim is from the share of correct answers. Two more that are
@@ -253,7 +261,7 @@ class Votes:
         truth = np.flatnonzero(rows)
         count, labels, num_classes = len(truth), self.labels[truth], probabilities.shape[2]
         every = probabilities[:, truth].astype(np.float64)  # [V, ., C]
-        own, claimed = every[:, np.arange(count), labels], every.max(axis=2).mean(axis=1)
+        own, claimed = every[:, np.arange(count), labels], claims[:, truth].astype(np.float64).mean(axis=1)
         right = ((every.argmax(axis=2) == labels).sum(axis=1) + 2) / (count + 4)  # [V]
         least = max(LEAST, 3 / (count + 2)) / (1 - 1 / max(2, num_classes))  # the likeliest class gets 1 / C of it
         reserves = [least, *(reserve for reserve in RESERVES if reserve > least)]
@@ -277,7 +285,7 @@ class Votes:
         neither accuracy nor the loss, it chooses tau as well.
         """
         by = self.settings.selection.best_by
-        losses, reserves = self._losses(self.probabilities, rows)
+        losses, reserves = self._losses(self.probabilities, self.claims, rows)
         candidates = np.arange(len(losses))
         if by in CHOSEN_BY_LOSS:
             groups: dict[tuple[int, float], list[int]] = {}
