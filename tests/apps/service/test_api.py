@@ -130,9 +130,9 @@ def test_a_wrong_request_is_told_why(client, hub):
 
 
 def test_a_misspelled_parameter_is_refused_and_not_left_aside(client):
-    for address in ("/v1/nodes?limt=1", "/v1/nodes/%231/explanation?num_neares=2", "/v1/model?limit=1", "/v1/map?k=1"):
+    for address in ("/v1/nodes?limits=1", "/v1/nodes/%231/explanation?nearest=2", "/v1/model?limit=1", "/v1/map?k=1"):
         assert "unknown parameter" in problem(client.get(address), 422)
-    assert "did you mean 'limit'?" in problem(client.get("/v1/nodes?limt=1"), 422)
+    assert "did you mean 'limit'?" in problem(client.get("/v1/nodes?limits=1"), 422)
     assert "this address has none" in problem(client.post("/v1/predict?k=1", json={"nodes": ["n45"]}), 422)
     known = {"limit": 1, "predicted": 0, "part": "test", "sort": "name"}
     assert client.get("/v1/nodes", params=known).status_code == 200
