@@ -347,4 +347,16 @@ CASES: tuple[Case, ...] = (
         figures=_limits(30 * 60, 12),
         rounds=1,
     ),
+    Case(
+        name="mapped-report",
+        title="10,000,000 nodes, 100,000,000 edges: an explanation and the report, once embeddings are stored",
+        workload="benchmarks.workloads.mapped:explaining",
+        dataset="generated",
+        ours="trained on a part, imported with --like; an explanation in an open process, the report from the shell",
+        figures=(
+            Figure(name="explanation", unit="s", bound="at most", target=1),
+            Figure(name="report", unit="s", bound="at most", target=60),
+        ),
+        rounds=1,
+    ),
 )

@@ -1,11 +1,36 @@
-"""How much memory a comparison may take."""
+"""Where to compute, and how much memory a comparison may take."""
 
 from __future__ import annotations
 
 import pytest
+import torch
 
-from se_gnn.device import free_memory, items_within, memory_budget
+from se_gnn.apps.cli.outputs import rank_device
+from se_gnn.device import free_memory, items_within, memory_budget, resolve_device
 from se_gnn.errors import InputError
+
+
+@pytest.fixture
+def two_gpus(monkeypatch):
+    """A machine that says it has two; the devices that become the current one."""
+    current = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "set_device", current.append)
+    return current
+
+
+@pytest.mark.parametrize(("rank", "device"), [(0, "cuda:0"), (1, "cuda:1"), (2, "cuda:0"), (3, "cuda:1")])
+def test_ranks_take_turns_in_using_the_gpus_and_start_kernels_there(rank, device, two_gpus, monkeypatch):
+    monkeypatch.setenv("LOCAL_RANK", str(rank))
+    assert rank_device("cuda") == torch.device(device)
+    assert two_gpus == [torch.device(device)]
+
+
+def test_a_gpu_that_is_not_there_is_an_error(two_gpus):
+    with pytest.raises(InputError, match="device 'cuda:2' was asked for, but PyTorch sees 2 CUDA devices"):
+        resolve_device("cuda:2")
+    assert two_gpus == []
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
 import se_gnn
-from se_gnn import SEGNNClassifier
+from se_gnn import SEGNNClassifier, SEGNNRegressor
 from se_gnn.errors import InputError
 from se_gnn.estimator import NAMED
 from se_gnn.explain import Explanation
+from se_gnn.graph import Graph
 from se_gnn.settings.sections import DEFAULTS, OWNERS
 from strategies import random_graph
 
@@ -425,6 +426,18 @@ def test_a_pyg_data_with_several_splits_is_an_error():
     data = pyg_data(GRAPH, train_mask=torch.zeros(20, 10, dtype=torch.bool))
     with pytest.raises(InputError, match=r"train_mask must have one dimension, got shape \(20, 10\): choose one split"):
         SEGNNClassifier(**SMALL).fit(data)
+
+
+def test_an_estimator_for_classes_refuses_numbers_and_the_other_way_round_before_anything_is_trained(tmp_path):
+    rows = {"features": np.arange(40)[:, None], "edges": [], "train": np.arange(20), "validation": np.arange(20, 40)}
+    numbers, classes = Graph.build(**rows, values=np.arange(40.0)), Graph.build(**rows, labels=np.arange(40) % 2)
+    with pytest.raises(InputError, match=r"this needs classes, but .* has a number to predict"):
+        SEGNNClassifier(epochs=10**9).fit(numbers)
+    with pytest.raises(InputError, match=r"this needs a number to predict, but .* has 2 classes"):
+        SEGNNRegressor(epochs=10**9).fit(classes)
+    SEGNNRegressor(num_nearest=3, epochs=1, members=1).fit(numbers).save(tmp_path / "numbers")
+    with pytest.raises(InputError, match="this needs classes"):
+        SEGNNClassifier.load(tmp_path / "numbers")
 
 
 def test_what_is_no_graph_is_an_error():

@@ -142,6 +142,15 @@ def test_an_interval_is_wider_where_the_cases_disagree(regressor):
     assert np.allclose((intervals.low + intervals.high) / 2, found.values)
 
 
+def test_intervals_keep_their_promise_if_one_case_votes_and_nothing_spreads():
+    graph = ring(800, noise=0.5)
+    trained = fit(graph, Settings.of("best", epochs=8, members=1, num_nearest=1), calibration=0.6)
+    assert (predict_numbers(trained).spread == 0).all()
+    found = prediction_intervals(trained, graph.test, coverage=0.8)
+    assert 0.72 < found.holds(graph.values).mean() < 0.88
+    assert (found.widths < np.ptp(graph.values)).all()
+
+
 def test_too_few_calibration_nodes_give_intervals_without_a_bound():
     graph = ring(40)
     trained = fit(graph, Settings.of("best", epochs=2, members=1, num_nearest=4))

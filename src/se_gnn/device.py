@@ -14,7 +14,10 @@ from se_gnn.errors import InputError, shortened
 
 
 def resolve_device(device: str) -> torch.device:
-    """The device asked for, if it is available; ``auto`` uses CUDA if available."""
+    """The device asked for, if it is available; ``auto`` uses CUDA if available.
+
+    A device with a number becomes the current one of this process: Triton starts kernels on the current device.
+    """
     present = torch.cuda.is_available()
     if device == "auto":
         return torch.device("cuda" if present else "cpu")
@@ -22,7 +25,14 @@ def resolve_device(device: str) -> torch.device:
         raise InputError(f"device must be auto, cpu or cuda, got {device!r}")
     if device != "cpu" and not present:
         raise InputError(f"device {device!r} was asked for, but PyTorch sees no CUDA device here; use cpu or auto")
-    return torch.device(device)
+    resolved = torch.device(device)
+    if resolved.index is not None:
+        if resolved.index >= (count := torch.cuda.device_count()):
+            raise InputError(
+                f"device {device!r} was asked for, but PyTorch sees {count} CUDA devices here, from cuda:0"
+            )
+        torch.cuda.set_device(resolved)
+    return resolved
 
 
 @cache

@@ -286,6 +286,8 @@ class NodeEstimator(Voting, Estimator):
                 raise InputError("names are for features as an array; a table names its nodes in the column id")
             if edge_values is not None:
                 raise InputError("edge_values are for edges as pairs; a table of edges has columns of its own")
+            if node_types is not None:
+                raise InputError("node_types are for features as an array; of tables give one per type, by its name")
             new = read_new_nodes(self.graph_, nodes, edges, **reading)
         with self._working("scoring"):
             return extend(self.trained_, new)
@@ -378,9 +380,14 @@ class SEGNNClassifier(ClassifierMixin, ClassVoting, NodeEstimator):
         """
         given = X if graph is None else graph
         own = given if isinstance(given, Graph) else from_pyg(given)
+        _ = own.classes  # refused if a number is predicted
         integers = not isinstance(given, Graph) if y is None else np.asarray(y).dtype.kind in "iu"
         asked = _with_known(own, None if graph is None else X, y)
         return self._take(self._train(asked).with_facts(integer_labels=integers))
+
+    def _take(self, trained: Model) -> Self:
+        _ = trained.graph.classes  # refused if it predicts numbers
+        return super()._take(trained)
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
@@ -445,6 +452,7 @@ class SEGNNRegressor(RegressorMixin, NodeEstimator):
         own = X if graph is None else graph
         if not isinstance(own, Graph):
             raise InputError("fit needs a Graph: Graph.build(..., values=...) makes one")
+        _ = own.numbers  # refused if classes are predicted
         return self._take(self._train(_with_known(own, None if graph is None else X, y)))
 
     def _take(self, trained: Model) -> Self:

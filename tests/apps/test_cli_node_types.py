@@ -62,9 +62,10 @@ def test_no_author_is_suggested_and_naming_one_is_refused(run, library, tmp_path
 
 
 def test_an_author_cannot_be_labeled(run, library):
-    refused = run("labels", "edit", library, "add", "a3=db")
-    assert refused.exit_code == 2
-    assert "'a3' is of type 'author'" in " ".join(refused.output.split())
+    for edit in (("add", "a3=db"), ("relabel", "a3=db"), ("remove", "a3")):
+        refused = run("labels", "edit", library, *edit)
+        assert refused.exit_code == 2
+        assert "'a3' is of type 'author': only nodes of type 'paper' are predicted" in " ".join(refused.output.split())
 
 
 def test_an_author_is_explained_beside_a_paper_without_a_column_in_common(run, library):

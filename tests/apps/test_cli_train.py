@@ -264,7 +264,9 @@ def test_training_that_was_stopped_resumes_to_the_same_bits(run, toy, out, tmp_p
 
 
 def test_resume_without_anything_kept_starts_from_the_beginning(run, toy, out):
-    assert run("train", toy, "--out", out, "--resume", "--quiet", *QUICK).exit_code == 0
+    done = run("train", toy, "--out", out, "--resume", *QUICK)
+    assert done.exit_code == 0
+    assert f"no interrupted training in {out}, so this one starts from the beginning" in " ".join(done.output.split())
     load_model(out)
 
 

@@ -187,6 +187,17 @@ def test_arrays_of_another_type_or_shape_are_refused_although_the_digest_fits(gr
         load_graph(tmp_path)
 
 
+@pytest.mark.parametrize("mapped", [False, True])
+def test_edges_with_more_than_two_ends_are_refused_also_if_there_are_none(tmp_path, mapped):
+    save_graph(Graph.build(features=np.ones((3, 1)), edges=[], labels=[0, 1, 0]), tmp_path, mapped=mapped)
+    path, name = tmp_path / array_file("edges.ends"), "edges.ends"
+    np.save(path, np.empty((0, 16), np.int64))
+    arrays = json.loads((tmp_path / HEADER).read_text())["arrays"]
+    change_header(tmp_path, arrays={**arrays, name: {**arrays[name], "shape": (0, 16)}})
+    with pytest.raises(InputError, match="edges must have two ends each"):
+        load_graph(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("name", "value", "rule"),
     [

@@ -211,3 +211,11 @@ def test_new_nodes_without_edges_change_nobody(blocks):
 def test_bad_arrays_of_new_nodes_are_refused(blocks, features, edges, names, text):
     with pytest.raises(InputError, match=text):
         extend(blocks, new_nodes_from_arrays(blocks.graph, features, edges, names))
+
+
+def test_types_of_new_nodes_are_refused_where_they_would_have_no_effect(blocks, parts, trained):
+    with pytest.raises(InputError, match="has nodes of one type: leave node_types out"):
+        new_nodes_from_arrays(blocks.graph, np.ones((1, 3), np.float32), node_types=["paper"])
+    estimator = SEGNNClassifier()._take(trained)
+    with pytest.raises(InputError, match="node_types are for features as an array"):
+        estimator.extend(parts[2], parts[3], caption="city", ignore=["class"], node_types=[0] * 10)

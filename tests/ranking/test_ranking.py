@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from se_gnn.labels import audit, certify
+from se_gnn.labels import Memory, audit, certify
 from se_gnn.ranking import UNDECIDED, Ranking, nearest_per_class, ranking, smallest_removals
 from se_gnn.similarity import Similarity
 from strategies import models, random_graph, small_settings, untrained
@@ -69,6 +69,28 @@ def test_what_is_kept_of_all_nodes_has_the_bits_of_a_fresh_comparison(few, monke
     assert_same(whole(trained, depth=4), first)
     assert compared == [60, 3]  # the second is that of the fresh model
     assert trained.ranker.kept(some).depth == (30 if few else 12)
+
+
+def test_what_is_kept_of_some_nodes_has_the_bits_of_a_fresh_comparison_and_serves_them_alone(compared):
+    trained, some = a_model(), np.array([3, 7, 20, 58])
+    trained.ranker.hold(some)
+    assert_same(whole(trained, some[[2, 0]], depth=5), whole(a_model(), some[[2, 0]], depth=5))
+    assert trained.ranker.kept(np.array([3, 8])) is None
+    assert compared == [4, 2]  # the second is that of the fresh model
+    assert_same(whole(trained, depth=5), whole(a_model(), depth=5))
+    assert trained.ranker.kept(np.array([3, 8])) is not None  # all nodes took the place of some
+
+
+@pytest.mark.parametrize("few", [256, 0])
+def test_what_is_kept_of_some_nodes_stays_true_when_labels_are_edited(few, monkeypatch):
+    monkeypatch.setattr(ranking, "FEW", few)
+    trained, some = a_model(), np.arange(5, 45)
+    trained.ranker.hold(some)
+    edited = Memory(trained)
+    edited.remove(trained.graph.train[[1, 4]].tolist())
+    fresh = dataclasses.replace(a_model(), graph=edited.trained.graph)
+    assert edited.trained.ranker.kept(some) is not None
+    assert_same(whole(edited.trained, some, depth=4), whole(fresh, some, depth=4))
 
 
 def test_nothing_is_kept_that_does_not_fit_the_memory(monkeypatch, compared):

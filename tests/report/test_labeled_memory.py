@@ -21,7 +21,7 @@ from se_gnn.report.page import _looked_at, labeled_memory
 
 @pytest.fixture(scope="module")
 def found(hub):
-    return labeled_memory(hub, novelty_of_all(hub))
+    return labeled_memory(hub, novelty_of_all(hub), np.arange(hub.graph.num_nodes))
 
 
 def test_shares_are_those_of_the_certificates_of_all_nodes(hub):
@@ -62,7 +62,7 @@ def test_the_page_has_the_section_and_tells_of_edits(hub):
 def test_nodes_without_an_answer_come_with_their_closest_case_the_strangest_first():
     trained = block_model(block_graph())
     scored = novelty(trained)
-    found = labeled_memory(trained, novelty_of_all(trained)).strangers
+    found = labeled_memory(trained, novelty_of_all(trained), np.arange(trained.graph.num_nodes)).strangers
     assert len(found) == scored.abstains.sum() > 0
     assert scored.score[found].tolist() == sorted(scored.score[scored.abstains], reverse=True)
     page = report_html(trained, nodes=[0], k=1)
@@ -95,5 +95,5 @@ def test_a_graph_too_large_to_judge_says_nothing_of_strangers(hub, monkeypatch):
 def test_a_large_graph_is_looked_at_in_part(monkeypatch):
     monkeypatch.setattr("se_gnn.report.page.MOST_PAIRS", 10)
     graph = Graph.build(features=np.ones((5000, 1)), edges=np.empty((0, 2), int), labels=np.zeros(5000, int))
-    nodes = _looked_at(graph)
+    nodes = _looked_at(graph, np.arange(5000))
     assert len(nodes) == len(np.unique(nodes)) == 1000

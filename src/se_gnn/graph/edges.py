@@ -198,6 +198,8 @@ class Edges:
     csr: Csr | None = None
 
     def __post_init__(self) -> None:
+        if self.pairs.shape[1:] != (2,):
+            raise InputError(f"edges must have two ends each, got an array of shape {self.pairs.shape}")
         check_length("edge_values", self.values, "row per edge", len(self))
 
     @classmethod

@@ -168,16 +168,16 @@ class Audit:
         return [row for row in self if not findings or set(findings) & set(row.findings)]
 
 
-def audit(trained: Model, *, num_orders: int = ORDERS, seed: int = 0) -> Audit:
+def audit(trained: Model, nodes: IntArray | None = None, *, num_orders: int = ORDERS, seed: int = 0) -> Audit:
     """Judge every labeled node of a model.
 
-    ``num_orders`` random orders, drawn by ``seed``, give the Shapley value of the weighted vote: more of them lower its
-    standard error.
+    ``nodes`` (None: all) are those whose predictions are looked at, beside the validation nodes. ``num_orders`` random
+    orders, drawn by ``seed``, give the Shapley value of the weighted vote: more of them lower its standard error.
     """
     check_count("num_orders", num_orders)
     orders, groups = np.random.default_rng(seed).spawn(2)
     trained = _with_known_labels(trained)
-    graph, effects = trained.graph, leave_one_out(trained)
+    graph, effects = trained.graph, leave_one_out(trained, nodes)
     votes, validation = trained.predict(graph.train), trained.predict(graph.validation)
     both, judged = np.concatenate([votes.probabilities, validation.probabilities]), trained.rank(graph.validation)
     return Audit(
@@ -206,8 +206,9 @@ def _with_known_labels(trained: Model) -> Model:
     return trained.with_labels(graph.target.with_array(labels), Split(**parts))
 
 
-def leave_one_out(trained: Model) -> LeaveOneOut:
-    """Remove each labeled node in turn and repeat the vote on all nodes of the type that is predicted."""
+def leave_one_out(trained: Model, nodes: IntArray | None = None) -> LeaveOneOut:
+    """Remove each labeled node in turn and repeat the vote on all nodes of the type that is predicted, or on some."""
+    queries = None if nodes is None else np.union1d(nodes, trained.graph.validation)
     graph, depth = trained.graph, trained.settings.vote.num_nearest + 1
     num_labeled, truth = len(graph.train), graph.labels
     judged = np.zeros(graph.num_nodes, dtype=bool)
@@ -215,7 +216,7 @@ def leave_one_out(trained: Model) -> LeaveOneOut:
     used, decides = np.zeros(num_labeled, np.int64), np.zeros(num_labeled, np.int64)
     weight, right, loss = np.zeros(num_labeled), np.zeros(num_labeled), np.zeros(num_labeled)
     right_now = loss_now = 0.0
-    for block in trained.rank(depth=depth):
+    for block in trained.rank(queries, depth=depth):
         asked = np.flatnonzero(np.isin(block.queries, graph.candidates))
         for low in range(0, len(asked), BLOCK):
             ranking = block.rows(asked[low : low + BLOCK]).cpu()

@@ -130,6 +130,12 @@ def _ids(graph: Graph, nodes: Sequence[Any] | IntArray) -> list[int]:
     twice = next((node for i, node in enumerate(ids) if node in ids[:i]), None)
     if twice is not None:
         raise InputError(f"each node can be changed once, {graph.node_names[twice]!r} is named twice")
+    if graph.node_types is not None and len(other := np.setdiff1d(ids, graph.candidates)):
+        name, own = graph.node_names[other[0]], graph.node_type_names[graph.node_types[other[0]]]
+        raise InputError(
+            f"node {name!r} is of type {own!r}: only nodes of type {graph.target.node_type!r} are predicted, and only "
+            "they can be labeled"
+        )
     return ids
 
 

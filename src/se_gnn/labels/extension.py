@@ -101,8 +101,10 @@ def new_nodes_from_arrays(
 
 
 def _types(graph: Graph, types: Any) -> Int32Array | None:
-    if types is None or graph.node_types is None:
+    if types is None:
         return None
+    if graph.node_types is None:
+        raise InputError(f"{graph.name} has nodes of one type: leave node_types out")
     place = {name: i for i, name in enumerate(graph.node_type_names)}
     unknown = next((one for one in types if isinstance(one, str) and one not in place), None)
     if unknown is not None:

@@ -3,10 +3,10 @@ r"""Which labels are probably wrong: what everything else says of a node, its ow
 Two witnesses judge every label of known class (labeled and validation nodes; test nodes are never looked at).
 
 **columns and edges**: ridge regression on similarities G of nodes, which are not trained. A node is described by blocks
-of columns: its attributes, their mean over its neighbors, the attributes smoothed over the graph, and what it reads of
-its own edges (how many of each type and direction, their weights and attributes). More blocks hold the known classes of
-its neighbors, by direction, and of their neighbors: where classes deal with other classes, these show it. With rows of
-each block centered and of length 1, all blocks count alike, and
+of columns: its attributes, their mean over its neighbors, the attributes smoothed over the graph (unless it is very
+large), and what it reads of its own edges (how many of each type and direction, their weights and attributes). More
+blocks hold the known classes of its neighbors, by direction, and of their neighbors: where classes deal with other
+classes, these show it. With rows of each block centered and of length 1, all blocks count alike, and
 
 .. math:: G_{ij} = \exp(-d_{ij} / m), \qquad d_{ij} = \sum_b |x^b_i - x^b_j|^2, \qquad m = \text{median of } d.
 
@@ -49,10 +49,11 @@ from scipy.special import softmax
 from se_gnn.encoder.columns import own_edges
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import BoolArray, Float64Array, FloatArray, IntArray
-from se_gnn.labels.smoothing import attribute_columns, without_itself
+from se_gnn.labels.smoothing import COLUMNS, attribute_columns, unit_rows, without_itself
 
 RIDGES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)  # mu
 MOST_EDGES = 10_000  # of a neighbor whose other neighbors are looked at: a hub says nothing about one of them
+MOST_SMOOTHED = 3 * 10**9  # edges times attributes: smoothing more of them takes minutes
 MOST = 4000  # nodes of known class at a time: time grows with the third power
 LEAST_WEIGHT = 0.05  # of a label in the second pass
 
@@ -293,9 +294,11 @@ def descriptions(graph: Graph, known: IntArray) -> tuple[list[Float64Array], lis
     owners = np.repeat(np.arange(len(nodes)), np.diff(ptr))
     reached, places = np.unique(others, return_inverse=True)
     near = _means(owners, places, (len(nodes), len(reached)))
-    pairs = [(block[nodes], near @ block[reached]) for block in attribute_columns(graph, smoothed=False)]
-    blocks = [np.concatenate(columns, axis=1) for columns in zip(*pairs)]
-    blocks.append(np.concatenate([block[nodes] for block in attribute_columns(graph, smoothed=True)], axis=1))
+    own, theirs = (sp.csc_array(unit_rows(graph.features[ids])) for ids in (nodes, reached.astype(np.int64)))
+    spans = [slice(low, low + COLUMNS) for low in range(0, graph.num_features, COLUMNS)]
+    blocks = [own.toarray(), np.concatenate([near @ theirs[:, span].toarray() for span in spans], axis=1)]
+    if graph.num_edges * graph.num_features <= MOST_SMOOTHED:
+        blocks.append(np.concatenate([block[nodes] for block in attribute_columns(graph, smoothed=True)], axis=1))
     ones = np.ones(len(known))
     classes = sp.csr_array((ones, (known, graph.labels[known])), shape=(graph.num_nodes, graph.num_classes))
     around = [near @ classes[reached]]

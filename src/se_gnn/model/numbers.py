@@ -66,7 +66,7 @@ class Calibration:
 
     coverage: float
     factor: float  # q; infinite: too few calibration nodes for this coverage
-    floor: float  # the median spread
+    floor: float  # the median spread; if it is 0, the standard deviation of the cases' numbers
     calibrated: int  # calibration nodes
     guaranteed: bool  # False: calibrated on validation nodes, which chose the epoch and the vote
 
@@ -130,9 +130,9 @@ def calibrate_intervals(
     if not len(nodes):
         return None
     found = predict_numbers(model, nodes)
-    floor = float(np.median(found.spread))
-    scale = np.maximum(found.spread + floor, np.finfo(np.float64).tiny)
-    scores = np.abs(model.graph.values[nodes] - found.values) / scale
+    values = model.graph.values
+    floor = float(np.median(found.spread)) or float(np.std(values[model.graph.train])) or 1.0
+    scores = np.abs(values[nodes] - found.values) / (found.spread + floor)
     return Calibration(
         coverage=float(coverage),
         factor=conformal_quantile(scores, coverage),

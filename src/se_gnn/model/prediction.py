@@ -49,6 +49,10 @@ class Votes:
         """Some of the nodes."""
         return replace(self, **{one.name: getattr(self, one.name)[rows] for one in fields(self)})
 
+    def of_nodes(self, nodes: IntArray) -> Self:
+        """Those of some of its nodes, by their ids; it has its nodes in ascending order."""
+        return self.rows(np.searchsorted(self.nodes, nodes))
+
     @property
     def voting(self) -> BoolArray:
         """Which of the cases have a vote, [T, K]: a labeled node has none of its own."""

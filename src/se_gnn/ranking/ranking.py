@@ -231,7 +231,8 @@ class Ranker:
     """Ranks the cases of one graph for any of its nodes.
 
     After all nodes have been ranked, their first ranks are kept if they fit the memory, and serve every later question
-    that they can answer: a report compares all nodes once. Never more than that is held of all nodes and all cases.
+    that they can answer: a report compares all nodes once. Of a graph that is too large for that, :meth:`hold` keeps
+    those of some nodes. Never more than that is held of all nodes and all cases.
     """
 
     def __init__(self, similarity: Similarity, cases: Cases, settings: VoteSettings) -> None:
@@ -261,19 +262,29 @@ class Ranker:
         num_nodes = self.similarity.graph.num_nodes
         nodes = np.arange(num_nodes) if queries is None else np.asarray(queries, dtype=np.int64)
         count = len(self.cases) if depth is None else min(depth, len(self.cases))
-        if self._held is None and np.array_equal(nodes, np.arange(num_nodes)) and count <= self._depth_to_hold():
-            self._held = Ranking.joined(list(self._compared(nodes, self._depth_to_hold())))
+        every = len(nodes) == num_nodes and np.array_equal(nodes, np.arange(num_nodes))
+        if every and (self._held is None or len(self._held) < num_nodes) and count <= self._depth_to_hold(num_nodes):
+            self.hold(nodes)
         kept = self.kept(nodes)
         if kept is not None and count <= kept.depth:
             yield kept.first(count)
         else:
             yield from self._compared(nodes, count)
 
+    def hold(self, nodes: IntArray) -> None:
+        """Rank some nodes, ascending ids, and keep what fits the memory, in place of what was kept before."""
+        if depth := self._depth_to_hold(len(nodes)):
+            self._held = Ranking.joined(list(self._compared(nodes, depth)))
+
     def kept(self, queries: IntArray) -> Ranking | None:
-        """As many ranks of some nodes as are kept; None: none yet."""
-        if self._held is None or np.array_equal(queries, self._held.queries):
-            return self._held
-        return self._held.rows(queries)
+        """As many ranks of some nodes as are kept; None: not of all of them."""
+        held = self._held
+        if held is None or np.array_equal(queries, held.queries):
+            return held
+        places = np.searchsorted(held.queries, queries)
+        if not np.array_equal(held.queries[np.minimum(places, len(held) - 1)], queries):
+            return None
+        return held.rows(places)
 
     def with_cases(self, cases: Cases) -> Ranker:
         """The same for other cases of the same graph: what is kept of all nodes stays, as far as it is still true.
@@ -287,7 +298,7 @@ class Ranker:
 
     def _updated(self, known: Ranking) -> Ranking | None:
         """What to keep of all nodes, from what was kept under other cases; None: it must be ranked from scratch."""
-        before, now, depth = known.cases.nodes, self.cases.nodes, self._depth_to_hold()
+        before, now, depth = known.cases.nodes, self.cases.nodes, self._depth_to_hold(len(known))
         complete = known.complete and depth == len(now)
         if not complete and (known.complete or depth != known.depth):
             return None
@@ -312,7 +323,7 @@ class Ranker:
             both = Nearest.joined([found, fresh], dim=1)
             found = both.columns(both.positions.argsort(dim=1, stable=True)).cut(depth)
         if len(lost):
-            again = Ranking.joined(list(self._compared(lost, depth))).nearest
+            again = Ranking.joined(list(self._compared(known.queries[lost], depth))).nearest
             found = found.with_rows(torch.from_numpy(lost), again)
         return Ranking(known.queries, found, self.cases, self.settings, len(now))
 
@@ -331,9 +342,9 @@ class Ranker:
         for part in tiles(len(nodes), step, unit="node"):
             yield self.similarity.items(nodes[part])
 
-    def _depth_to_hold(self) -> int:
-        """How many ranks of all nodes are kept; 0: they do not fit."""
-        most = self._budget // 4 // (BYTES_PER_RANK * max(1, self.similarity.graph.num_nodes))
+    def _depth_to_hold(self, num_nodes: int) -> int:
+        """How many ranks of some nodes are kept; 0: they do not fit."""
+        most = self._budget // 4 // (BYTES_PER_RANK * max(1, num_nodes))
         if len(self.cases) <= min(FEW, most):
             return len(self.cases)
         depth = min(self.settings.num_nearest + SPARE, len(self.cases))

@@ -15,7 +15,7 @@ from se_gnn.model.metrics import by_class, calibrate, classification_metrics, ev
 from se_gnn.model.numbers import NumberPrediction
 from se_gnn.number_format import decimal, percent, tenths
 from se_gnn.report.charts import known_and_predicted, reliability_diagram
-from se_gnn.report.predictions import SHOWN_PARTS
+from se_gnn.report.predictions import SHOWN_PARTS, predicted_of
 from se_gnn.settings import AgreementObjective, EncoderSettings, NumberObjective, Resolved, VoteObjective
 from se_gnn.similarity import measure_named
 
@@ -48,7 +48,7 @@ def card_values(trained: Model, prediction: Prediction | NumberPrediction) -> di
     """
     graph = trained.graph
     measured = next((part for part in ("test", "validation", "train") if len(getattr(graph, part))), "train")
-    nodes: IntArray = getattr(graph, measured)
+    nodes = predicted_of(getattr(graph, measured), prediction)
     card: dict[str, Any] = {
         "data": _data(graph),
         "settings": _settings(trained.settings, len(graph.train)),
@@ -58,7 +58,7 @@ def card_values(trained: Model, prediction: Prediction | NumberPrediction) -> di
         "measured_nodes": len(nodes),
     }
     if isinstance(prediction, Prediction):
-        shares, truth = prediction.probabilities[nodes], graph.labels[nodes]
+        shares, truth = prediction.of_nodes(nodes).probabilities, graph.labels[nodes]
         figures, calibration = classification_metrics(shares, truth), calibrate(shares, truth)
         confusion = np.array(figures["confusion"])
         card["tiles"] = [*_accuracies(graph, prediction), *_class_tiles(figures, f"{SHOWN_PARTS[measured]} nodes")]
@@ -69,20 +69,22 @@ def card_values(trained: Model, prediction: Prediction | NumberPrediction) -> di
             "calibration": calibration,
             "reliability": reliability_diagram(calibration),
             "positive": figures["positive"],  # of two classes the rarer one, which is to be found
-            "sets": set_table(trained),
+            "sets": set_table(trained, prediction.nodes),
         }
     else:
-        card["tiles"] = [tile for part in ("validation", "test") for tile in _number_tiles(trained, part)]
+        parts = {part: predicted_of(getattr(graph, part), prediction) for part in ("validation", "test")}
+        card["tiles"] = [tile for part, some in parts.items() for tile in _number_tiles(trained, part, some)]
         if len(nodes):
-            card["scatter"] = known_and_predicted(graph.values[nodes], prediction.values[nodes], graph.numbers.name)
+            values = prediction.of_nodes(nodes).values
+            card["scatter"] = known_and_predicted(graph.values[nodes], values, graph.numbers.name)
     return {"card": {"classes": None, "scatter": "", **card}}
 
 
 def _accuracies(graph: Graph, prediction: Prediction) -> list[Fact]:
     tiles = []
     for part, name in SHOWN_PARTS.items():
-        nodes: IntArray = getattr(graph, part)
-        right = int((prediction.classes[nodes] == graph.labels[nodes]).sum())
+        nodes = predicted_of(getattr(graph, part), prediction)
+        right = int((prediction.of_nodes(nodes).classes == graph.labels[nodes]).sum())
         share = tenths(right / len(nodes)) if len(nodes) else "none"
         counts = f"{right:,} right, n = {len(nodes):,}" if len(nodes) else f"the split has no {name} nodes"
         others = "; each predicted from the others" if part == "train" and len(nodes) else ""
@@ -102,8 +104,8 @@ def _class_tiles(figures: dict[str, Any], measured: str) -> list[Fact]:
     return tiles
 
 
-def _number_tiles(trained: Model, part: str) -> list[Fact]:
-    graph, nodes = trained.graph, getattr(trained.graph, part)
+def _number_tiles(trained: Model, part: str, nodes: IntArray) -> list[Fact]:
+    graph = trained.graph
     if not len(nodes):
         return [Fact(f"R2, {part} nodes", "none", f"the split has no {part} nodes")]
     figures, text = evaluate_nodes(trained, nodes), graph.numbers.text
@@ -239,22 +241,22 @@ def _rests_on(
     """How the votes on the measured nodes are spread."""
     if not len(nodes):
         return []
-    weights = prediction.weights[nodes].astype(np.float64)  # [T, K], nearest first
-    cases = prediction.cases[nodes]
+    found = prediction.of_nodes(nodes)
+    weights, cases = found.weights.astype(np.float64), found.cases  # [T, K], nearest first
     half = 1 + (np.cumsum(weights, axis=1) < 0.5).sum(axis=1)
     facts = [
         Fact("cases that vote", f"{len(np.unique(cases[weights > 0])):,} of {len(graph.train):,}", "at least once"),
         Fact("vote of the nearest", percent(weights[:, 0].mean()), "its mean weight"),
         Fact("cases for half the weight", f"{np.median(half):g}", "median number"),
     ]
-    if not isinstance(prediction, Prediction):
-        spread = graph.numbers.text(float(np.median(prediction.spread[nodes])))
+    if not isinstance(found, Prediction):
+        spread = graph.numbers.text(float(np.median(found.spread)))
         return [*facts, Fact("spread of the voting values", spread, "median of their weighted standard deviation")]
-    agree = (graph.labels[cases] == prediction.classes[nodes][:, None]) | (weights == 0)
+    agree = (graph.labels[cases] == found.classes[:, None]) | (weights == 0)
     facts.append(Fact("unanimous votes", percent(agree.all(axis=1).mean()), "all cases are of the predicted class"))
-    compared = np.isfinite(prediction.structure[nodes])
-    node = settings.similarity.node_weight * prediction.node[nodes][compared].astype(np.float64)
-    structure = (1 - settings.similarity.node_weight) * prediction.structure[nodes][compared].astype(np.float64)
+    compared = np.isfinite(found.structure)
+    node = settings.similarity.node_weight * found.node[compared].astype(np.float64)
+    structure = (1 - settings.similarity.node_weight) * found.structure[compared].astype(np.float64)
     if np.abs(node).sum() + np.abs(structure).sum() > 0:
         share = np.abs(node).sum() / (np.abs(node).sum() + np.abs(structure).sum())
         meaning = "size of the two terms of similarity"
@@ -267,9 +269,10 @@ def _rests_on(
 COVERAGES = (0.8, 0.9, 0.95)
 
 
-def set_table(trained: Model) -> list[PredictionSets]:
-    """Sets of the test nodes by APS at some coverages; none without test nodes, or with too few calibration nodes."""
+def set_table(trained: Model, nodes: IntArray) -> list[PredictionSets]:
+    """Sets of the test nodes among ``nodes`` by APS; none without any, or with too few calibration nodes."""
     graph = trained.graph
+    test = graph.test[np.isin(graph.test, nodes)]
     needed = {coverage: math.ceil(coverage / (1 - coverage) - 1e-9) for coverage in COVERAGES}
-    usable = [one for one, least in needed.items() if len(graph.calibration) >= least and len(graph.test)]
-    return [prediction_sets(trained, graph.test, coverage=one, seed=trained.facts.seed) for one in usable]
+    usable = [one for one, least in needed.items() if len(graph.calibration) >= least and len(test)]
+    return [prediction_sets(trained, test, coverage=one, seed=trained.facts.seed) for one in usable]

@@ -29,7 +29,7 @@ from se_gnn.model.numbers import NumberPrediction, predict
 from se_gnn.report.card import card_values
 from se_gnn.report.charts import certified_chart
 from se_gnn.report.node import NodeImages, node_part
-from se_gnn.report.predictions import UNITS, certainty, prediction_table, unlabeled
+from se_gnn.report.predictions import UNITS, certainty, page_nodes, predicted_of, prediction_table, unlabeled
 from se_gnn.report.templating import page_environment, script, stylesheet
 from se_gnn.similarity import measure_named
 
@@ -47,14 +47,17 @@ def choose_nodes(prediction: Prediction | NumberPrediction, graph: Graph) -> Int
     any, validation nodes otherwise, or else all nodes that do not vote.
     """
     pool = graph.test if len(graph.test) else graph.validation if len(graph.validation) else unlabeled(graph)
-    if isinstance(prediction, NumberPrediction):
-        errors = np.abs(prediction.values[pool] - graph.values[pool])
+    pool = predicted_of(pool, prediction)
+    found = prediction.of_nodes(pool)
+    if isinstance(found, NumberPrediction):
+        errors = np.abs(found.values - graph.values[pool])
         order = pool[np.argsort(np.nan_to_num(errors, nan=-1), kind="stable")]
         chosen = [*order[:CERTAIN], *order[::-1][:MISTAKES]]
     else:
-        pool = pool[np.argsort(-certainty(prediction)[pool], kind="stable")]
+        order = np.argsort(-certainty(found), kind="stable")
+        pool, found = pool[order], found.rows(order)
         known = graph.labels[pool] >= 0
-        right = prediction.classes[pool] == graph.labels[pool]
+        right = found.classes == graph.labels[pool]
         chosen = [*pool[right | ~known][:CERTAIN], *pool[::-1][:UNCERTAIN], *pool[known & ~right][:MISTAKES]]
     return np.array(list(dict.fromkeys(int(node) for node in chosen)), dtype=np.int64)
 
@@ -77,16 +80,24 @@ def report_html(
         title: heading of the page; None: the name of the data set.
         progress: show a progress bar.
         prediction: of all nodes, where it is known already.
+
+    A page about a graph of more than 200,000 nodes is about some of them: labeled, validation and test nodes, others,
+    evenly spread, and the nodes to explain.
     """
     graph, settings = trained.graph, trained.settings
     if k < 1:
         raise InputError(f"k must be at least 1, got {k}")
     wanted = None if nodes is None else _checked(nodes, graph.num_nodes)
+    nodes = page_nodes(graph) if wanted is None else np.union1d(page_nodes(graph), wanted)
+    every = len(nodes) == graph.num_nodes
+    if prediction is None and not every:
+        trained.ranker.hold(np.union1d(nodes, asked_for(graph)))  # all that follows asks for these nodes
     if prediction is None:
-        prediction = predict(trained)
+        prediction = predict(trained, None if every else nodes)
+    prediction = prediction if len(prediction.nodes) == len(nodes) else prediction.of_nodes(nodes)
     if wanted is None:
         wanted = choose_nodes(prediction, graph)
-    novelty = novelty_of_all(trained)
+    novelty = novelty_of_all(trained) if every else None
     parts = []
     for node in tqdm(wanted.tolist(), desc="explaining", unit="node", disable=not progress):
         explanation = explain(trained, node, k=k, attributes=True)[0]
@@ -103,7 +114,7 @@ def report_html(
         edge_rule=edge_rule(
             compare_settings(settings), () if graph.edge_values is None else graph.edge_values.edge_data
         ),
-        numbered=graph.captions is None and all(name.isdigit() for name in graph.node_names),
+        numbered=graph.captions is None and all(graph.node_names[i].isdigit() for i in nodes.tolist()),
         images=NodeImages(graph),
         shown_name=graph.caption,
         node_href=lambda node: f"#node-{node}" if node in wanted else None,
@@ -120,7 +131,7 @@ def _about_classes(
     return {
         "predictions": prediction_table(prediction, trained.graph, explained=explained, novelty=novelty),
         "units": UNITS,
-        "memory": labeled_memory(trained, novelty),
+        "memory": labeled_memory(trained, novelty, prediction.nodes),
         "history": trained.history,
         "findings": list(Finding),
         "novelty": novelty,
@@ -132,6 +143,7 @@ MOST_SUSPECTS = 12
 ORDERS = 20  # random orders for Shapley values: a page need not be as exact as `se-gnn labels audit`
 MOST_PAIRS = 10**8  # of nodes and labeled nodes that are ranked for a page
 FEWEST_NODES = 1000
+MOST_COMPARED = 10**7  # pairs of labeled and of labeled or validation nodes that are audited for a large graph
 
 
 class LabeledMemory(NamedTuple):
@@ -139,29 +151,46 @@ class LabeledMemory(NamedTuple):
 
     certified: Certificates  # of the nodes that were looked at
     chart: str
-    audit: Audit
+    audit: Audit | None  # None: there are too many labeled nodes to judge them for a page
     suspects: tuple[AuditRow, ...]  # labeled nodes with findings
     strangers: IntArray  # nodes too unlike anything known, the strangest first
 
 
-def labeled_memory(trained: Model, novelty: Novelty | None) -> LabeledMemory:
-    """The smallest sets that change predictions, the audit, and the nodes without an answer (None: not judged)."""
-    certified = certify(trained, _looked_at(trained.graph))
-    judged = audit(trained, num_orders=ORDERS)
+def labeled_memory(trained: Model, novelty: Novelty | None, nodes: IntArray) -> LabeledMemory:
+    """The smallest sets that change predictions, the audit, and the nodes without an answer (None: not judged).
+
+    ``nodes`` are those that the page is about.
+    """
+    graph, every = trained.graph, len(nodes) == trained.graph.num_nodes
+    certified = certify(trained, _looked_at(graph, nodes))
+    judged = None
+    if every or _few_labeled(graph):
+        judged = audit(trained, None if every else nodes, num_orders=ORDERS)
     far = np.empty(0, np.int64) if novelty is None else np.flatnonzero(novelty.abstains)
     return LabeledMemory(
         certified=certified,
         chart=certified_chart(certified.curve(certified.removal), certified.curve(certified.relabeling)),
         audit=judged,
-        suspects=tuple(row for row in judged if row.findings)[:MOST_SUSPECTS],
+        suspects=tuple(row for row in judged or () if row.findings)[:MOST_SUSPECTS],
         strangers=far if novelty is None else far[np.argsort(-novelty.score[far], kind="stable")],
     )
 
 
-def _looked_at(graph: Graph) -> IntArray:
-    """All nodes, or of a large graph as many as there is time for, evenly spread."""
+def asked_for(graph: Graph) -> IntArray:
+    """Nodes that the page of a large graph asks for besides those that it is about."""
+    audited = [graph.train] if _few_labeled(graph) else []
+    return np.concatenate([graph.validation, graph.calibration, *audited])
+
+
+def _few_labeled(graph: Graph) -> bool:
+    """Whether the labeled nodes of a large graph can be judged for a page."""
+    return len(graph.train) * (len(graph.train) + len(graph.validation)) <= MOST_COMPARED
+
+
+def _looked_at(graph: Graph, nodes: IntArray) -> IntArray:
+    """Those of some nodes that are predicted, as many as there is time for, evenly spread."""
     most = max(FEWEST_NODES, MOST_PAIRS // max(1, len(graph.train)))
-    candidates = graph.candidates
+    candidates = nodes[np.isin(nodes, graph.candidates)]
     if len(candidates) <= most:
         return candidates
     return candidates[np.linspace(0, len(candidates) - 1, most).astype(np.int64)]
@@ -185,9 +214,10 @@ class Misleading:
 
 def find_misleading(prediction: Prediction, graph: Graph) -> list[Misleading]:
     """Labeled nodes that voted for a wrong prediction on validation or test nodes, most weight first."""
-    judged = np.concatenate([graph.validation, graph.test])
-    neighbors, weights = prediction.cases[judged], prediction.weights[judged].astype(np.float64)  # [T, K]
-    predicted, truth = prediction.classes[judged], graph.labels[judged]
+    judged = predicted_of(np.concatenate([graph.validation, graph.test]), prediction)
+    found = prediction.of_nodes(judged)
+    neighbors, weights = found.cases, found.weights.astype(np.float64)  # [T, K]
+    predicted, truth = found.classes, graph.labels[judged]
     for_it = graph.labels[neighbors] == predicted[:, None]
     astray = for_it & (predicted != truth)[:, None] & (weights > 0)
 

@@ -1,6 +1,7 @@
-"""The predictions of all nodes as a table: columns for the page's script, and the first rows for pages without it.
+"""The predictions as a table: columns for the page's script, and the first rows for pages without it.
 
-The script sorts, searches and filters columns of numbers, and makes only the rows that are seen. Shapes: N nodes.
+The script sorts, searches and filters columns of numbers, and makes only the rows that are seen. Shapes: N nodes, T
+nodes that the page is about, which are all nodes unless the graph is large.
 """
 
 from __future__ import annotations
@@ -14,19 +15,47 @@ from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.graph.arrays import FloatArray, IntArray
 from se_gnn.labels.novelty import Novelty
 from se_gnn.model import Prediction
+from se_gnn.model.numbers import NumberPrediction
 from se_gnn.plot.style import readable
 
 SHOWN_PARTS = {"train": "labeled", "validation": "validation", "test": "test"}  # whose accuracy people see
 UNITS = 10_000  # of a share; whole numbers are short
 FIRST_ROWS = 12
+MOST_ROWS = 200_000  # that a browser gets; a page about a larger graph is about some of its nodes
+FEWEST_ROWS = 1000  # of such a graph
+MOST_PAIRS = 3_000_000  # of these nodes and labeled nodes, so that they are compared within a minute
+
+
+def page_nodes(graph: Graph) -> IntArray:
+    """The nodes that a page is about, ascending: all, or of a large graph those of the split and some others.
+
+    They are as many as can be compared in a short time, evenly spread over each part of the split and over the rest.
+    """
+    if graph.num_nodes <= MOST_ROWS:
+        return np.arange(graph.num_nodes)
+    most = max(FEWEST_ROWS, MOST_PAIRS // max(1, len(graph.train)))
+    known = np.concatenate([_spread(nodes, most // 4) for _, nodes in graph.split.items()])
+    return np.union1d(known, _spread(graph.candidates, most - len(known)))
+
+
+def _spread(nodes: IntArray, most: int) -> IntArray:
+    """At most so many of some nodes, evenly spread."""
+    return nodes[np.unique(np.linspace(0, len(nodes) - 1, min(most, len(nodes))).astype(np.int64))]
+
+
+def predicted_of(nodes: IntArray, prediction: Prediction | NumberPrediction) -> IntArray:
+    """Those of some nodes that were predicted."""
+    return nodes[np.isin(nodes, prediction.nodes)]
 
 
 class PredictionTable(NamedTuple):
-    """All predictions: the columns, also as JSON, and the nodes that a page without script shows, least certain first.
+    """The predictions: the columns, also as JSON, and the rows that a page without script shows, least certain first.
 
-    Shares are in :data:`UNITS`, and classes and parts are positions in ``classes`` and ``parts``.
+    Shares are in :data:`UNITS`, and classes and parts are positions in ``classes`` and ``parts``. Nodes are positions
+    in ``name``: first those that were predicted, then others that are the closest labeled node of one.
     """
 
+    nodes: IntArray  # that ``name`` names
     columns: dict[str, Any]
     json: str
     first: tuple[int, ...]
@@ -35,29 +64,44 @@ class PredictionTable(NamedTuple):
 def prediction_table(
     prediction: Prediction, graph: Graph, *, explained: IntArray, novelty: Novelty | None = None
 ) -> PredictionTable:
-    """The predictions of all nodes of a graph, in the order of the nodes.
+    """The predictions of all nodes of a graph, or of some, in the order of the nodes.
 
     The ``explained`` ones become links. A node that is too unlike anything known has no answer, -1 in the columns.
+
+    Args:
+        prediction: of nodes in ascending order.
+        graph: their graph.
+        explained: ids of predicted nodes.
+        novelty: of all nodes; None: every node has an answer.
     """
-    answered = np.ones(graph.num_nodes, dtype=bool) if novelty is None else ~novelty.abstains
+    predicted, closest = prediction.nodes, prediction.cases[:, 0]
+    answered = np.ones(len(predicted), dtype=bool) if novelty is None else ~novelty.abstains[predicted]
     parts = ["", *SHOWN_PARTS.values()]
+    nodes = np.concatenate([predicted, np.setdiff1d(closest, predicted)])
+    order = np.argsort(nodes, kind="stable")
+
+    def places(ids: IntArray) -> list[int]:
+        return order[np.searchsorted(nodes, ids, sorter=order)].tolist()  # type: ignore[no-any-return]
+
     columns: dict[str, Any] = {
         "classes": [readable(name) for name in graph.class_names],
         "parts": parts,
-        "name": [readable(name) for name in graph.node_names],
-        "caption": None if graph.captions is None else [readable(graph.caption(i)) for i in range(graph.num_nodes)],
+        "name": [readable(graph.node_names[i]) for i in nodes.tolist()],
+        "caption": None if graph.captions is None else [readable(graph.caption(i)) for i in nodes.tolist()],
         "predicted": np.where(answered, prediction.classes, UNKNOWN).tolist(),
         "probability": shares_in_units(certainty(prediction)),
-        "label": graph.labels.tolist(),
-        "part": parts_of(graph).tolist(),
-        "closest": prediction.cases[:, 0].tolist(),
+        "label": graph.labels[nodes].tolist(),
+        "part": parts_of(graph)[predicted].tolist(),
+        "closest": places(closest),
         "weight": shares_in_units(prediction.weights[:, 0]),
-        "explained": explained.tolist(),
+        "explained": places(explained),
     }
+    if len(predicted) < graph.num_nodes:
+        columns["id"] = nodes.tolist()  # that links lead to; else the position
     first = np.argsort(columns["probability"], kind="stable")[:FIRST_ROWS].tolist()  # as the script sorts
     text = json.dumps(columns, ensure_ascii=False, separators=(",", ":"))
     # a name may hold </script> or <!--, which would end or change the element that the text stands in
-    return PredictionTable(columns, text.replace("<", "\\u003c"), tuple(first))
+    return PredictionTable(nodes, columns, text.replace("<", "\\u003c"), tuple(first))
 
 
 def certainty(prediction: Prediction) -> FloatArray:

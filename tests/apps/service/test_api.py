@@ -129,6 +129,15 @@ def test_a_wrong_request_is_told_why(client, hub):
     problem(client.post("/v1/predict", content=b"x" * 5_000_000), 413)
 
 
+def test_a_misspelled_parameter_is_refused_and_not_left_aside(client):
+    for address in ("/v1/nodes?limits=1", "/v1/nodes/%231/explanation?nearest=2", "/v1/model?limit=1", "/v1/map?k=1"):
+        assert "unknown parameter" in problem(client.get(address), 422)
+    assert "did you mean 'limit'?" in problem(client.get("/v1/nodes?limits=1"), 422)
+    assert "this address has none" in problem(client.post("/v1/predict?k=1", json={"nodes": ["n45"]}), 422)
+    known = {"limit": 1, "predicted": 0, "part": "test", "sort": "name"}
+    assert client.get("/v1/nodes", params=known).status_code == 200
+
+
 def test_until_all_nodes_are_scored_the_table_says_when_to_ask_again(hub):
     client = Client(create_app(Store.of_model(hub), UNLIMITED))
     for path in ("/v1/nodes", "/v1/map", "/readyz", "/v1/nodes/%233"):

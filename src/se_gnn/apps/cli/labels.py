@@ -56,7 +56,7 @@ def audit(
         if trained.graph.predicts_numbers:
             values = audit_values(trained, seed=trained.facts.seed)
             return values.records(trained.graph), value_audit_text(values, trained.graph, top)
-        found = judge(trained)
+        found = judge(trained, seed=trained.facts.seed)
         return [row.to_record(trained.graph) for row in found], audit_text(found, top)
 
     _show("audit", compute, folder, graph, out, overwrite, quiet)

@@ -194,6 +194,8 @@ def train(
             warnings.warn(warning, stacklevel=1)
         if not quiet:
             say(plan_text(held, resolved, seed, str(where), ranks.size))
+            if resume and not (out / TRAINING).is_dir():
+                say(f"note: no interrupted training in {out}, so this one starts from the beginning")
         if ranks.several:
             ranks.check_same({**versions(), **agreed(held, resolved, seed)})
         trained = _train_and_save(

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request, Response
 from fastapi.openapi.utils import get_openapi
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client import generate_latest as latest
@@ -24,6 +24,7 @@ from se_gnn.apps.service import answers, models
 from se_gnn.apps.service.store import Snapshot, Store, turn
 from se_gnn.apps.web import PROBLEMS, Pages, Problem, WebSettings, WorkPool, new_application
 from se_gnn.apps.web.guard import busy
+from se_gnn.errors import did_you_mean, shortened
 from se_gnn.explain import schema
 from se_gnn.links import PairExplanation
 from se_gnn.report.templating import class_colors
@@ -74,9 +75,11 @@ def service(store: Store, settings: WebSettings, packages: Sequence[str]) -> tup
         settings, pages, title="se-gnn", version=__version__, description=DESCRIPTION, openapi_url="/v1/openapi.json",
         lifespan=lifespan,
     )  # fmt: skip
-    router = APIRouter(responses=PROBLEMS)
+    router, known = APIRouter(responses=PROBLEMS), [Depends(known_parameters)]
     for method, path, answer, responses in ROUTES:
-        router.add_api_route(f"/v1{path}", endpoint(answer, store, pool), methods=[method], responses=responses)
+        router.add_api_route(
+            f"/v1{path}", endpoint(answer, store, pool), methods=[method], responses=responses, dependencies=known
+        )
     _watch(router, store, measured(app, pool))
     app.include_router(router)
     describe(app)
@@ -101,6 +104,16 @@ def _watch(router: APIRouter, store: Store, registry: CollectorRegistry) -> None
     async def figures() -> Response:
         """Figures for Prometheus."""
         return Response(latest(registry), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+async def known_parameters(request: Request) -> None:
+    """Refuse a parameter that the address does not have: a misspelled one would be left aside without a word."""
+    described = request.app.openapi()["paths"][request.scope["route"].path_format][request.method.lower()]
+    known = [one["name"] for one in described.get("parameters", ()) if one["in"] == "query"]
+    for name in request.query_params:
+        if name not in known:
+            there = f"there are: {', '.join(known)}" if known else "this address has none"
+            raise HTTPException(422, f"unknown parameter {shortened(name)}{did_you_mean(name, known)}; {there}")
 
 
 def endpoint(

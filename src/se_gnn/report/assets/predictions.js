@@ -1,5 +1,6 @@
-// The table of all predictions. Columns are arrays with one entry per node; a view is the nodes that pass the filters,
-// in order; only the rows of one page are made.
+// The table of predictions. Columns are arrays with one entry per node, those of names, labels and ids also for closest
+// labeled nodes that are not in the table; a view is the nodes that pass the filters, in order; only the rows of one
+// page are made.
 import { isNarrow } from "./folding.js";
 import { grouped, percent } from "./numbers.js";
 
@@ -78,7 +79,7 @@ export function makePredictions(section, data) {
 }
 
 function withComputed(data) {
-  const nodes = data.name.map((_, node) => node);
+  const nodes = data.predicted.map((_, node) => node);
   const known = (label) => (label >= 0 ? data.classes[label] : "");
   return {
     ...data,
@@ -194,7 +195,7 @@ function cell(label, content, kind = "") {
 function nameOf(node, columns) {
   const name = element("bdi", "name", columns.caption?.[node] ?? columns.name[node]);
   const shown = columns.explained.has(node) ? document.createElement("a") : document.createElement("span");
-  if (columns.explained.has(node)) shown.href = `#node-${node}`;
+  if (columns.explained.has(node)) shown.href = `#node-${columns.id?.[node] ?? node}`;
   shown.append(name);
   if (columns.caption && columns.caption[node] !== columns.name[node]) {
     shown.append(" ", element("bdi", "code", columns.name[node]));
