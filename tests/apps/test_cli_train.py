@@ -187,7 +187,7 @@ class TestRefusedBeforeWorkStarts:
     def test_out_that_is_a_file_or_below_one(self, run, toy, tmp_path):
         (tmp_path / "file").write_text("")
         refused(run("train", toy, "--out", tmp_path / "file"), "is a file; name a folder")
-        refused(run("train", toy, "--out", tmp_path / "file" / "out", *QUICK), "out: Not a directory")
+        refused(run("train", toy, "--out", tmp_path / "file" / "out", *QUICK), ": Not a directory")
 
     @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EACCES])
     def test_full_or_read_only_folder(self, run, toy, out, monkeypatch, code):

@@ -110,7 +110,7 @@ NO_SENSE: dict[tuple[str, str], NoSense] = {
     ("new nodes, Python", "links"): _LINKS_GROW._replace(says="holds a model of links"),
     ("new nodes, HTTP", "links"): _LINKS_GROW._replace(says="this model predicts links"),
     ("explain all nodes", "links"): NoSense(
-        "there are as many pairs as nodes times nodes: name the pairs", "explain a pair with --pair"
+        "there are as many pairs as nodes times nodes: name the pairs", "explain --pair, report --pair"
     ),
     ("edit labels", "links"): _NO_LABELS,
     ("audit", "links"): _NO_LABELS,

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numba
 import numpy as np
@@ -27,10 +27,12 @@ from se_gnn.explain import Comparison
 from se_gnn.files import sha256
 from se_gnn.graph.storage import graph_digest
 from se_gnn.labels.novelty import Novelty, novelty_of_all
-from se_gnn.links import SEGNNLinkPredictor
 from se_gnn.model import Model, Prediction
 from se_gnn.model.folder import is_links_folder, load_model, model_digest
 from se_gnn.model.numbers import Calibration, NumberPrediction, calibrate_intervals, predict
+
+if TYPE_CHECKING:
+    from se_gnn.links import SEGNNLinkPredictor
 
 BLOCK = 4096  # nodes that are scored at a time
 CHECK_SECONDS = 2.0
@@ -241,10 +243,16 @@ def _read(folder: Path, graph: Path | None) -> Snapshot:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of a write that is about to end
             links = is_links_folder(folder)
-            model = SEGNNLinkPredictor.load(folder) if links else load_model(folder, graph)
+            model = _links_model(folder) if links else load_model(folder, graph)
         if before == _digest(folder, graph):
             return Snapshot(model, before)
     raise InputError(f"{folder} changes while it is read")
+
+
+def _links_model(folder: Path) -> SEGNNLinkPredictor:
+    from se_gnn.links import SEGNNLinkPredictor  # with scikit-learn, which takes a second to load
+
+    return SEGNNLinkPredictor.load(folder)
 
 
 def _digest(folder: Path, graph: Path | None) -> str | None:
