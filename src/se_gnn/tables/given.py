@@ -229,7 +229,7 @@ class GivenTables:
             )
 
     def _rows(self, one: EdgeRoles, block: Table) -> tuple[IntArray, IntArray]:
-        """The nodes that edges join, and their rows; those that are no edges are counted."""
+        """The nodes that edges join, and their rows; rows that do not become edges are counted."""
         tables = [of.table.name for of in self.nodes if self.joined is not None or of.type in one.joins]
         if self.joined is None:
             nodes, hint = " or ".join(dict.fromkeys(tables)), None if self.settings.drop_dangling else DROP

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -49,7 +50,7 @@ class Colors:
     group: IntArray
 
 
-class NodeTable:
+class NodeTable(ABC):
     """All nodes: what is predicted or known of each, [N]; found by words, filters and regions of the map, in any order.
 
     ``outcome`` is a position in ``OUTCOMES``; of a number, the prediction is right if the known one is in its interval.
@@ -72,9 +73,9 @@ class NodeTable:
     def __len__(self) -> int:
         return len(self.outcome)
 
+    @abstractmethod
     def keys(self, of: int | None) -> Keys:
         """What the columns of a kind of table are sorted by."""
-        raise NotImplementedError
 
     def row(self, node: int) -> dict[str, Any]:
         """What is known and predicted of one node, as the service answers it."""
@@ -84,9 +85,9 @@ class NodeTable:
             row |= {"closest": int(self.closest[node]), "weight": float(self.weight[node])}
         return row
 
+    @abstractmethod
     def colors(self) -> Colors:
         """Groups of nodes for the map."""
-        raise NotImplementedError
 
     def map(self) -> MapAnswer:
         """All nodes on a plane."""
