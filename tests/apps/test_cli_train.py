@@ -184,10 +184,11 @@ class TestRefusedBeforeWorkStarts:
     def test_overwrite_and_resume_together(self, run, toy, out):
         refused(run("train", toy, "--out", out, "--overwrite", "--resume"), "give only one of them")
 
-    def test_out_that_is_a_file_or_below_one(self, run, toy, tmp_path):
+    def test_out_that_is_a_file_or_below_one(self, run, toy, tmp_path, monkeypatch):
         (tmp_path / "file").write_text("")
         refused(run("train", toy, "--out", tmp_path / "file"), "is a file; name a folder")
-        refused(run("train", toy, "--out", tmp_path / "file" / "out", *QUICK), ": Not a directory")
+        monkeypatch.chdir(tmp_path)  # a long path would be shortened in the message
+        refused(run("train", toy, "--out", "file/out", *QUICK), "out: Not a directory")
 
     @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EACCES])
     def test_full_or_read_only_folder(self, run, toy, out, monkeypatch, code):
