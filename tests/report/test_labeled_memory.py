@@ -15,8 +15,8 @@ from se_gnn.labels import Memory, audit, certify
 from se_gnn.labels.novelty import novelty, novelty_of_all
 from se_gnn.number_format import percent
 from se_gnn.report import report_html
-from se_gnn.report.charts import certified_chart
 from se_gnn.report.page import _looked_at, labeled_memory
+from se_gnn.report.templating import page_environment
 
 
 @pytest.fixture(scope="module")
@@ -43,10 +43,11 @@ def test_labeled_nodes_with_findings_come_first_and_each_is_one_of_the_audit(hub
 
 
 def test_the_curve_falls_in_steps_and_says_its_first_numbers():
-    chart = ElementTree.fromstring(certified_chart(np.array([1, 0.5, 0]), np.array([1, 0.25])))
+    charts = page_environment().get_template("charts.html").module
+    chart = ElementTree.fromstring(charts.certified([1, 0.5, 0], [1, 0.25]))
     removed, relabeled = (chart.find(f"path[@class='{kind}']").get("d") for kind in ("removed", "relabeled"))
-    assert removed == "M0 0.0H130.0V75.0H260.0V150.0"
-    assert relabeled == "M0 0.0H130.0V112.5H260.0V112.5"
+    assert removed == "M0 0H130V75H260V150"
+    assert relabeled == "M0 0H130V112.5H260V112.5"
     assert "50% if they are removed and 25% if they are relabeled" in chart.get("aria-label")
 
 

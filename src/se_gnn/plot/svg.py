@@ -101,16 +101,11 @@ def local_graph_pictures(
     ]
 
 
-def picture(kind: str, view_box: tuple[float, float, float, float], label: str) -> Svg:
-    """An empty picture of a CSS class, with a description for screen readers."""
-    return Svg("svg", {"class": kind, "viewBox": " ".join(map(_at, view_box)), "role": "img", "aria-label": label})
-
-
 def add(parent: Svg, tag: str, text: str | None = None, /, **attributes: float | str) -> Svg:
     """A new element in another one; ``class_`` stands for ``class``, ``stroke_width`` for ``stroke-width``."""
     named = {name.rstrip("_").replace("_", "-"): value for name, value in attributes.items()}
     found = ElementTree.SubElement(
-        parent, tag, {name: value if isinstance(value, str) else _at(value) for name, value in named.items()}
+        parent, tag, {name: value if isinstance(value, str) else at(value) for name, value in named.items()}
     )
     found.text = text
     return found
@@ -127,7 +122,7 @@ def type_mark(number: int) -> str:
     color, dash = type_look(number)
     line = add(root, "line", x1=0, y1=4, x2=34, y2=4, stroke=color, stroke_width=2.4)
     if dash:
-        line.set("stroke-dasharray", " ".join(_at(2 * length) for length in dash))
+        line.set("stroke-dasharray", " ".join(at(2 * length) for length in dash))
     return as_text(root)
 
 
@@ -186,7 +181,8 @@ def draw(
     infos, paths = [explanation.nodes[node] for node in view.nodes.tolist()], edge_paths(view, points)
     names = names and len(infos) <= MOST_NODES_WITH_NAMES
     written = [shorten(readable(info.caption), 14) if names else "" for info in infos[1:]]
-    root = picture("local-graph", (-_REACH, -_REACH, 2 * _REACH, 2 * _REACH), _in_words(view, infos[0].caption))
+    box, words = f"{-_REACH} {-_REACH} {2 * _REACH} {2 * _REACH}", _in_words(view, infos[0].caption)
+    root = Svg("svg", {"class": "local-graph", "viewBox": box, "role": "img", "aria-label": words})
     edges = add(root, "g", class_="edges", stroke=EDGE_COLOR, stroke_linecap="round", fill="none")
     badges = number_places(view, points, paths, written if names else ())
     columns = zip(
@@ -236,7 +232,7 @@ def _draw_edge(
     if info.type is not None:
         color, dash = type_look(explanation.edge_types.index(info.type))
         if dash:
-            group.set("stroke-dasharray", " ".join(_at(_DASH * length) for length in dash))
+            group.set("stroke-dasharray", " ".join(at(_DASH * length) for length in dash))
             group.set("stroke-linecap", "butt")
         if not numbers:
             group.set("stroke", color)
@@ -302,7 +298,7 @@ def shape(root: Svg, marker: str, x: float, y: float, r: float, **attributes: fl
 
 
 def _corners(points: Points) -> str:
-    return " ".join(f"{_at(x)},{_at(y)}" for x, y in points.tolist())
+    return " ".join(f"{at(x)},{at(y)}" for x, y in points.tolist())
 
 
 def _text(root: Svg, text: str, x: float, y: float, size: float, color: str, kind: str) -> Svg:
@@ -338,7 +334,7 @@ def _name(explanation: Explanation, node: int) -> str:
     return isolated(explanation.caption(node))
 
 
-def _at(value: float) -> str:
+def at(value: float) -> str:
     """A length, a tenth of a unit exact: pages hold thousands of them."""
     return f"{value:.1f}".removesuffix(".0") if abs(value) >= 0.05 else "0"
 

@@ -14,7 +14,6 @@ from se_gnn.model import Model, Prediction, RunFacts
 from se_gnn.model.metrics import by_class, calibrate, classification_metrics, evaluate_nodes
 from se_gnn.model.numbers import NumberPrediction
 from se_gnn.number_format import decimal, percent, tenths
-from se_gnn.report.charts import known_and_predicted, reliability_diagram
 from se_gnn.report.predictions import SHOWN_PARTS, predicted_of
 from se_gnn.settings import AgreementObjective, EncoderSettings, NumberObjective, Resolved, VoteObjective
 from se_gnn.similarity import measure_named
@@ -67,7 +66,6 @@ def card_values(trained: Model, prediction: Prediction | NumberPrediction) -> di
             "confusion": confusion,
             "confused": most_confused(confusion),
             "calibration": calibration,
-            "reliability": reliability_diagram(calibration),
             "positive": figures["positive"],  # of two classes the rarer one, which is to be found
             "sets": set_table(trained, prediction.nodes),
         }
@@ -76,8 +74,8 @@ def card_values(trained: Model, prediction: Prediction | NumberPrediction) -> di
         card["tiles"] = [tile for part, some in parts.items() for tile in _number_tiles(trained, part, some)]
         if len(nodes):
             values = prediction.of_nodes(nodes).values
-            card["scatter"] = known_and_predicted(graph.values[nodes], values, graph.numbers.name)
-    return {"card": {"classes": None, "scatter": "", **card}}
+            card["scatter"] = {"known": graph.values[nodes].tolist(), "predicted": values.tolist()}
+    return {"card": {"classes": None, "scatter": None, **card}}
 
 
 def _accuracies(graph: Graph, prediction: Prediction) -> list[Fact]:

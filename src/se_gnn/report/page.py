@@ -27,7 +27,6 @@ from se_gnn.labels.novelty import Novelty, novelty_of_all
 from se_gnn.model import Model, Prediction
 from se_gnn.model.numbers import NumberPrediction, predict
 from se_gnn.report.card import card_values
-from se_gnn.report.charts import certified_chart
 from se_gnn.report.node import NodeImages, node_part
 from se_gnn.report.predictions import UNITS, certainty, page_nodes, predicted_of, prediction_table, unlabeled
 from se_gnn.report.templating import page_environment, script, stylesheet
@@ -150,7 +149,6 @@ class LabeledMemory(NamedTuple):
     """The section on the labeled memory."""
 
     certified: Certificates  # of the nodes that were looked at
-    chart: str
     audit: Audit | None  # None: there are too many labeled nodes to judge them for a page
     suspects: tuple[AuditRow, ...]  # labeled nodes with findings
     strangers: IntArray  # nodes too unlike anything known, the strangest first
@@ -169,7 +167,6 @@ def labeled_memory(trained: Model, novelty: Novelty | None, nodes: IntArray) -> 
     far = np.empty(0, np.int64) if novelty is None else np.flatnonzero(novelty.abstains)
     return LabeledMemory(
         certified=certified,
-        chart=certified_chart(certified.curve(certified.removal), certified.curve(certified.relabeling)),
         audit=judged,
         suspects=tuple(row for row in judged or () if row.findings)[:MOST_SUSPECTS],
         strangers=far if novelty is None else far[np.argsort(-novelty.score[far], kind="stable")],

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
+from se_gnn.display.text import shorten
 from se_gnn.explain.text import (
     agreeing_facts,
     contrast_edges,
@@ -23,8 +24,7 @@ from se_gnn.explain.text import (
 from se_gnn.number_format import decimal, effect, percent, tenths
 from se_gnn.optional import require
 from se_gnn.plot.style import class_style, isolated, readable
-from se_gnn.plot.svg import match_class, type_mark
-from se_gnn.report.charts import distribution, pair_picture
+from se_gnn.plot.svg import at, match_class, type_mark
 
 STYLES = (
     "colors.css", "page.css", "tables.css", "card.css", "memory.css", "predictions.css", "node.css", "matching.css",
@@ -72,7 +72,14 @@ def page_environment(packages: Sequence[str] = ("se_gnn.report",)) -> Any:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        percent=percent, tenths=tenths, decimal=decimal, effect=effect, readable=readable, isolated=isolated
+        percent=percent,
+        tenths=tenths,
+        decimal=decimal,
+        effect=effect,
+        readable=readable,
+        isolated=isolated,
+        shorten=shorten,
+        at=at,
     )
     environment.globals.update(
         type_mark=type_mark,
@@ -84,8 +91,6 @@ def page_environment(packages: Sequence[str] = ("se_gnn.report",)) -> Any:
         contrast_edges=contrast_edges,
         side_by_side=side_by_side,
         rows_beside=rows_beside,
-        pair_picture=pair_picture,
-        distribution=distribution,
         vote_actions=lambda node: "",
         link_edges=False,
     )
