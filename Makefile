@@ -6,7 +6,7 @@ WORKERS ?= 2
 export GOMP_SPINCOUNT ?= 3000
 
 # What each target installs: extras of pyproject.toml.
-EXTRAS_demo := plot,report
+EXTRAS_demo := plot
 EXTRAS_test := all,lab,test
 EXTRAS_lint := all,lab,lint
 EXTRAS_bench := all,lab

@@ -43,7 +43,7 @@ def rate(
     """
     from se_gnn.optional import require
 
-    for package in ("fastapi", "uvicorn", "jinja2"):
+    for package in ("fastapi", "uvicorn"):
         require(package, extra="serve", feature="rating pages")
     from lab.rating import RatingPlan, RatingStore, read_models
     from lab.rating.application import create_app

@@ -1,4 +1,4 @@
-"""One self-contained page about a model and some of its predictions; jinja2 is imported at use."""
+"""One self-contained page about a model and some of its predictions."""
 
 from se_gnn.report.page import pairs_html, report_html
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from importlib import resources
-from typing import Any
+
+import jinja2
 
 from se_gnn.display.text import shorten
 from se_gnn.explain.text import (
@@ -22,7 +23,6 @@ from se_gnn.explain.text import (
     side_by_side,
 )
 from se_gnn.number_format import decimal, effect, percent, tenths
-from se_gnn.optional import require
 from se_gnn.plot.style import class_style, isolated, readable
 from se_gnn.plot.svg import at, match_class, type_mark
 
@@ -56,14 +56,13 @@ def class_colors(num_classes: int) -> str:
     return "".join(f".c{label} {{ --class: {class_style(label).color}; }}\n" for label in range(num_classes))
 
 
-def page_environment(packages: Sequence[str] = ("se_gnn.report",)) -> Any:
-    """A `jinja2.Environment` over the folders `templates` of some packages: the first that has a template gives it.
+def page_environment(packages: Sequence[str] = ("se_gnn.report",)) -> jinja2.Environment:
+    """An environment over the folders `templates` of some packages: the first that has a template gives it.
 
     Everything is escaped, and a name that is not there is an error. Where macros lead to a node is for the page to say:
     `node_href(node)` is an address, or None. `vote_actions(node)` is what a page offers to do with a case,
     and `link_edges` makes links of the ends of edges, too.
     """
-    jinja2: Any = require("jinja2", extra="report", feature="reports")
     environment = jinja2.Environment(
         loader=jinja2.ChoiceLoader([jinja2.PackageLoader(package, "templates") for package in packages]),
         autoescape=True,

@@ -164,11 +164,9 @@ def report(
     what would change the answer. Without --nodes, the report picks some certain and some wrong predictions.
     """
     from se_gnn.model.folder import load_model
-    from se_gnn.optional import require
     from se_gnn.report import report_html
 
     check_file(out, (".html", ".htm"), overwrite=overwrite)
-    require("jinja2", extra="report", feature="reports")
     if pair:
         text = report_pairs(folder, pair, quiet=quiet)
     else:
@@ -232,7 +230,7 @@ def serve_model(
     """Serve a model until Ctrl-C is pressed; ``browser``: open it there; ``access``: who may ask, and how much."""
     from se_gnn.optional import require
 
-    for package in ("fastapi", "uvicorn", "jinja2", "prometheus_client"):
+    for package in ("fastapi", "uvicorn", "prometheus_client"):
         require(package, extra="serve", feature="the explorer and the service")
     from se_gnn.apps.explorer import create_app
     from se_gnn.apps.service import Store
