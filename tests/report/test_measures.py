@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from se_gnn.model.metrics import classification_metrics as score
-from se_gnn.report.card import _layer
+from se_gnn.report.templating import page_environment
 from se_gnn.settings import EncoderSettings
 from se_gnn.settings.sections import Aggregation
 
@@ -37,4 +37,5 @@ def test_without_nodes_there_are_no_scores():
 
 @pytest.mark.parametrize("aggregation", get_args(Aggregation))
 def test_every_encoder_has_words_on_the_card(aggregation):
-    assert _layer(EncoderSettings(aggregation=aggregation, num_layers=2))
+    facts = page_environment().get_template("facts.html").module
+    assert facts.layer(EncoderSettings(aggregation=aggregation, num_layers=2))
