@@ -16,13 +16,12 @@ from se_gnn.encoder import encoder_features
 from se_gnn.errors import InputError
 from se_gnn.explain import (
     Explanation,
-    compare_settings,
     explain,
     schema,
     shared_attributes,
 )
 from se_gnn.explain.attributes import attributes_of, edge_info
-from se_gnn.explain.text import agreeing_facts, edge_in_words, edge_rule
+from se_gnn.explain.text import agreeing_facts, edge_in_words
 from se_gnn.graph import EdgeValues, Graph
 from se_gnn.model import SEGNN, Model
 from se_gnn.plot.figure import explanation_figure
@@ -140,11 +139,15 @@ def test_the_effect_of_a_shared_attribute_is_that_of_a_graph_without_it(graph):
 
 
 def test_the_report_says_how_edges_were_compared(graph, explained):
-    rule = "Edges match only edges of the same direction, seen from the center, and the same type"
-    assert rule in edge_rule(compare_settings(SETTINGS), graph.edge_values.edge_data)
-    assert "in proportion to its weight" in edge_rule(compare_settings(SETTINGS), graph.edge_values.edge_data)
-    assert edge_rule(compare_settings(Settings.of("paper").resolve()), graph.edge_values.edge_data) is None
-    assert "least similar" in report_html(Model(SEGNN.for_graph(graph, SETTINGS), graph, SETTINGS), [0], k=1)
+    paper = Settings.of("paper", num_nearest=4).resolve()
+    pages = [report_html(Model(SEGNN.for_graph(graph, one), graph, one), [0], k=1) for one in (SETTINGS, paper)]
+    rule = "Edges match only edges of the same direction, seen from the center, and the same type; one without"
+    for sentence in (
+        rule,
+        "The attributes of edges are compared, too.",
+        "Each edge counts in proportion to its weight.",
+    ):
+        assert [sentence in page for page in pages] == [True, False]
 
 
 def test_networkx_keeps_every_parallel_edge_with_what_it_carries(explained):

@@ -17,7 +17,6 @@ import numpy as np
 
 from se_gnn.explain.explanation import (
     CaseVote,
-    CompareSettings,
     EdgeInfo,
     ExplainedModel,
     Explanation,
@@ -143,28 +142,6 @@ def agreeing_facts(one: EdgeInfo, other: EdgeInfo) -> tuple[str, ...]:
             apart = difference(one.values[name].text, other.values[name].text)
             found.append(f"{name} (close, {apart})" if apart else f"{name} (close)")
     return tuple(found)
-
-
-def edge_rule(settings: CompareSettings, carried: Sequence[str]) -> str | None:
-    """How edges that carry something were compared, in words; None if they carry nothing that was read.
-
-    ``carried`` says what edges carry: direction, type, weight, attributes.
-    """
-    same = []
-    if settings.match_direction and "direction" in carried:
-        same.append("the same direction, seen from the center")
-    if settings.match_types == "own" and "type" in carried:
-        same.append("the same type")
-    sentences = []
-    if same:
-        sentences.append(
-            f"Edges match only edges of {', and '.join(same)}; one without a counterpart is least similar."
-        )
-    if settings.match_attributes and "attributes" in carried:
-        sentences.append("The attributes of edges are compared, too.")
-    if settings.weighted_mean and "weight" in carried:
-        sentences.append("Each edge counts in proportion to its weight.")
-    return " ".join(sentences) or None
 
 
 class Word(NamedTuple):

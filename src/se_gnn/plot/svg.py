@@ -105,7 +105,7 @@ def add(parent: Svg, tag: str, text: str | None = None, /, **attributes: float |
     """A new element in another one; ``class_`` stands for ``class``, ``stroke_width`` for ``stroke-width``."""
     named = {name.rstrip("_").replace("_", "-"): value for name, value in attributes.items()}
     found = ElementTree.SubElement(
-        parent, tag, {name: value if isinstance(value, str) else at(value) for name, value in named.items()}
+        parent, tag, {name: value if isinstance(value, str) else coordinate(value) for name, value in named.items()}
     )
     found.text = text
     return found
@@ -114,16 +114,6 @@ def add(parent: Svg, tag: str, text: str | None = None, /, **attributes: float |
 def as_text(root: Svg) -> str:
     """An element as a page holds it."""
     return ElementTree.tostring(root, encoding="unicode")
-
-
-def type_mark(number: int) -> str:
-    """The line of a type of edges, for legends."""
-    root = Svg("svg", {"class": "type-mark", "viewBox": "0 0 34 8", "aria-hidden": "true"})
-    color, dash = type_look(number)
-    line = add(root, "line", x1=0, y1=4, x2=34, y2=4, stroke=color, stroke_width=2.4)
-    if dash:
-        line.set("stroke-dasharray", " ".join(at(2 * length) for length in dash))
-    return as_text(root)
 
 
 def node_styles(explanation: Explanation, nodes: IntArray) -> list[ClassStyle]:
@@ -232,7 +222,7 @@ def _draw_edge(
     if info.type is not None:
         color, dash = type_look(explanation.edge_types.index(info.type))
         if dash:
-            group.set("stroke-dasharray", " ".join(at(_DASH * length) for length in dash))
+            group.set("stroke-dasharray", " ".join(coordinate(_DASH * length) for length in dash))
             group.set("stroke-linecap", "butt")
         if not numbers:
             group.set("stroke", color)
@@ -298,7 +288,7 @@ def shape(root: Svg, marker: str, x: float, y: float, r: float, **attributes: fl
 
 
 def _corners(points: Points) -> str:
-    return " ".join(f"{at(x)},{at(y)}" for x, y in points.tolist())
+    return " ".join(f"{coordinate(x)},{coordinate(y)}" for x, y in points.tolist())
 
 
 def _text(root: Svg, text: str, x: float, y: float, size: float, color: str, kind: str) -> Svg:
@@ -334,7 +324,7 @@ def _name(explanation: Explanation, node: int) -> str:
     return isolated(explanation.caption(node))
 
 
-def at(value: float) -> str:
+def coordinate(value: float) -> str:
     """A length, a tenth of a unit exact: pages hold thousands of them."""
     return f"{value:.1f}".removesuffix(".0") if abs(value) >= 0.05 else "0"
 

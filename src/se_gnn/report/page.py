@@ -18,8 +18,7 @@ from tqdm import tqdm
 
 from se_gnn import __version__
 from se_gnn.errors import InputError
-from se_gnn.explain import compare_settings, explain
-from se_gnn.explain.text import edge_rule
+from se_gnn.explain import explain
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
 from se_gnn.labels import Audit, AuditRow, Certificates, Finding, audit, certify
@@ -110,9 +109,6 @@ def report_html(
         graph=graph,
         settings=settings,
         measure=measure_named(settings.similarity.measure),
-        edge_rule=edge_rule(
-            compare_settings(settings), () if graph.edge_values is None else graph.edge_values.edge_data
-        ),
         numbered=graph.captions is None and all(graph.node_names[i].isdigit() for i in nodes.tolist()),
         images=NodeImages(graph),
         shown_name=graph.caption,

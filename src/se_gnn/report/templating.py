@@ -24,7 +24,7 @@ from se_gnn.explain.text import (
 )
 from se_gnn.number_format import decimal, effect, percent, tenths
 from se_gnn.plot.style import class_style, isolated, readable
-from se_gnn.plot.svg import at, match_class, type_mark
+from se_gnn.plot.svg import coordinate, match_class, type_look
 
 STYLES = (
     "colors.css", "page.css", "tables.css", "card.css", "memory.css", "predictions.css", "node.css", "matching.css",
@@ -78,10 +78,10 @@ def page_environment(packages: Sequence[str] = ("se_gnn.report",)) -> jinja2.Env
         readable=readable,
         isolated=isolated,
         shorten=shorten,
-        at=at,
+        coordinate=coordinate,
     )
     environment.globals.update(
-        type_mark=type_mark,
+        type_look=type_look,
         match_class=match_class,
         joint=joint,
         agreeing_facts=agreeing_facts,
