@@ -91,7 +91,7 @@ def _in_use(folder: Path, process: str) -> str:
 
 NEW, COMMIT, RECORD = ".new", ".commit", "commit.json"
 FORMAT, VERSION = "se-gnn-commit", 1
-Content: TypeAlias = bytes | Path | Iterable[bytes]
+Content: TypeAlias = bytes | Iterable[bytes]
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
@@ -107,8 +107,7 @@ def commit_files(folder: Path, files: Mapping[str, Content], *, remove: Iterable
 
     Args:
         folder: where they belong.
-        files: what each file is to hold: bytes, or for large files pieces one after the other, or another file of the
-            same file system, which is moved.
+        files: what each file is to hold: bytes, or for large files pieces one after the other.
         remove: names of files that end, and patterns of names, as far as they are not among ``files``.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -141,9 +140,6 @@ def _matching(folder: Path, names: Iterable[str]) -> set[str]:
 
 def _write(path: Path, content: Content) -> str:
     """A new file, and the digest of what it was to hold."""
-    if isinstance(content, Path):
-        content.rename(path)
-        return file_digest(path)
     digest = hashlib.sha256()
     with contextlib.closing(NewFile(path)) as file:
         for piece in (content,) if isinstance(content, bytes) else content:

@@ -1,7 +1,4 @@
-"""Arrays that need not fit the memory: `.npy` files, written some rows at a time and read by mapping.
-
-The header of a `.npy` file has room for any number of rows, so that it is written again when their number is known.
-"""
+"""Arrays that need not fit the memory: `.npy` files that are checked, and read by mapping."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ import hashlib
 import io
 import itertools
 import mmap
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tokenize import TokenError
@@ -19,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from se_gnn.errors import InputError
-from se_gnn.files.writing import NewFile
 
 BLOCK = 16 << 20  # bytes that are read at a time to make a digest
 WINDOW = 64 << 20  # bytes of a mapped file whose pages are held at a time while rows are taken from it
@@ -41,34 +36,6 @@ def npy_header(dtype: npt.DTypeLike, shape: tuple[int, ...]) -> bytes:
     about = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": shape}
     np.lib.format.write_array_header_1_0(text, about)
     return text.getvalue()
-
-
-class NpyWriter:
-    """A new `.npy` file; rows are appended, and :meth:`close` returns what it holds."""
-
-    def __init__(self, path: Path, dtype: npt.DTypeLike, row_shape: tuple[int, ...] = ()) -> None:
-        self.path, self.dtype, self.row_shape, self.rows = path, np.dtype(dtype), row_shape, 0
-        self.digest = hashlib.sha256()
-        self.file = NewFile(path)  # to be closed by the caller if an error prevents :meth:`close`
-        self.file.write(npy_header(self.dtype, (0, *row_shape)))
-
-    def append(self, values: Array) -> None:
-        """Write some more rows."""
-        array = np.ascontiguousarray(values, dtype=self.dtype)
-        if array.shape[1:] != self.row_shape:
-            raise ValueError(f"rows must have shape {self.row_shape}, got {array.shape[1:]}")
-        content: Any = array.reshape(-1).view(np.uint8).data
-        self.digest.update(content)
-        self.file.write(content)
-        self.rows += len(array)
-
-    def close(self) -> ArrayInfo:
-        """Put the number of rows into the header and wait until the disk has it."""
-        shape = (self.rows, *self.row_shape)
-        os.pwrite(self.file.descriptor, npy_header(self.dtype, shape), 0)
-        self.file.sync()
-        self.file.close()
-        return ArrayInfo(self.dtype.str, shape, self.digest.hexdigest())
 
 
 def map_array(path: Path, info: ArrayInfo) -> Array:
@@ -135,21 +102,23 @@ def _checked(path: Path, info: ArrayInfo, rule: Rule | None) -> Iterator[Array]:
 
 def read_rows(array: Array, low: int, high: int) -> Array:
     """Some rows of a mapped array by reading the file: what is read leaves no pages of the file in this process."""
-    offset, filename = getattr(array, "offset", None), getattr(array, "filename", None)
-    if offset is None or filename is None:
+    if not isinstance(array, np.memmap):
         return array[low:high]
-    row = _row_bytes(array)
-    with open(filename, "rb") as file:  # noqa: PTH123 - a name that NumPy keeps
+    if array.filename is None:  # a file without a name is read through its pages
+        found: Array = np.array(array[low:high])
+        forget(array)
+        return found
+    row = array.dtype.itemsize * int(np.prod(array.shape[1:], dtype=np.int64))
+    with open(array.filename, "rb") as file:  # noqa: PTH123 - a name that NumPy keeps
         count = (high - low) * (row // array.dtype.itemsize)
-        found: Array = np.fromfile(file, array.dtype, count, offset=offset + low * row)
+        found = np.fromfile(file, array.dtype, count, offset=array.offset + low * row)
     return found.reshape(high - low, *array.shape[1:])
 
 
 def take_rows(array: Array, rows: npt.NDArray[np.int64]) -> Array:
     """``array[rows]`` of a mapped array, ``rows`` ascending; pages of one window of the file are held at a time."""
-    row = _row_bytes(array)
     found = np.empty((len(rows), *array.shape[1:]), array.dtype)
-    firsts = np.arange(0, len(array), max(1, WINDOW // max(1, row)))  # a table may have no columns
+    firsts = np.arange(0, len(array), max(1, WINDOW // max(1, array.strides[0])))  # a table may have no columns
     bounds = [*np.searchsorted(rows, firsts).tolist(), len(rows)]
     for low, high in itertools.pairwise(bounds):
         if low < high:
@@ -164,7 +133,3 @@ def forget(*arrays: Array) -> None:
         mapping = getattr(array, "_mmap", None)
         if mapping is not None and hasattr(mmap, "MADV_DONTNEED"):
             mapping.madvise(mmap.MADV_DONTNEED)
-
-
-def _row_bytes(array: Array) -> int:
-    return array.dtype.itemsize * int(np.prod(array.shape[1:], dtype=np.int64))

@@ -277,12 +277,13 @@ def check_edge_ends(edges: IntArray, num_nodes: int) -> None:
 
 
 def canonical_edges(
-    pairs: IntArray, num_nodes: int, values: EdgeValues | None = None
+    pairs: IntArray, num_nodes: int, values: EdgeValues | None = None, cells: IntArray | None = None
 ) -> tuple[IntArray, IntArray, EdgeValues | None, EdgeReport]:
     """Sorted pairs u < v, the given edge of each, its values, and what was merged.
 
     Without values each pair comes once. With values parallel edges stay, in the order given, unless they agree in
-    everything; the direction of an edge whose ends are swapped is reversed with it.
+    everything; the direction of an edge whose ends are swapped is reversed with it. Cells that are shown, but not kept
+    with the values, are compared by a digest of each row, ``cells``.
 
     >>> values = EdgeValues(direction=np.array([1, 1, 1, 1], np.int8))
     >>> pairs = np.array([[2, 0], [0, 2], [0, 2], [1, 1]])
@@ -292,10 +293,14 @@ def canonical_edges(
     """
     proper = np.flatnonzero(pairs[:, 0] != pairs[:, 1])
     swapped = pairs[proper, 0] > pairs[proper, 1]
-    ends = np.sort(pairs[proper], axis=1)
+    ends = np.stack([np.minimum(*pairs[proper].T), np.maximum(*pairs[proper].T)], axis=1)
     keys = ends[:, 0] * num_nodes + ends[:, 1]
     held = None if values is None else values.take(proper).reversed(swapped)
-    kept, reciprocal = first_of_equals(keys if held is None else _packed(keys, held), swapped)
+    known = keys if held is None else _packed([keys, *([] if cells is None else [cells[proper]])], held)
+    _, kept, group = np.unique(known, return_index=True, return_inverse=True)  # the first of those that agree
+    ways = np.zeros((len(kept), 2), np.bool_)
+    ways[group, swapped.astype(np.int8)] = True
+    reciprocal = int(ways.all(axis=1).sum())
     if held is not None:
         kept = kept[np.lexsort((kept, keys[kept]))]
         held = held.take(kept)
@@ -308,23 +313,10 @@ def canonical_edges(
     return ends[kept], proper[kept], held, report
 
 
-def first_of_equals(edges: npt.NDArray[Any], swapped: BoolArray) -> tuple[IntArray, int]:
-    """The first of the edges that agree in everything, in the order of what they hold; how many come both ways round.
-
-    Args:
-        edges: all that is known of each edge, as one value.
-        swapped: whether its ends were given the other way round.
-    """
-    _, first, group = np.unique(edges, return_index=True, return_inverse=True)
-    ways = np.zeros((len(first), 2), np.bool_)
-    ways[group, swapped.astype(np.int8)] = True
-    return first, int(ways.all(axis=1).sum())
-
-
-def _packed(keys: IntArray, values: EdgeValues) -> npt.NDArray[Any]:
+def _packed(keys: list[IntArray], values: EdgeValues) -> npt.NDArray[Any]:
     """The bytes of all that is known of each edge, [E]."""
-    columns = [keys, *(getattr(values, name) for name in values.edge_data)]
+    columns = [*keys, *(getattr(values, name) for name in values.edge_data)]
     columns += [] if values.raw is None else [values.raw.codes]
-    rows = [np.ascontiguousarray(one).reshape(len(keys), -1).view(np.uint8) for one in columns if one.size]
+    rows = [np.ascontiguousarray(one).reshape(len(one), -1).view(np.uint8) for one in columns if one.size]
     packed = np.concatenate(rows, axis=1) if rows else np.empty((0, 1), np.uint8)
     return packed.view(np.dtype((np.void, packed.shape[1]))).ravel()

@@ -113,7 +113,6 @@ class _ArrayRows(Rows):
         step = max(1, budget // max(1, self.dtype.itemsize * int(np.prod(self.shape[1:], dtype=np.int64))))
         for low in range(0, len(self), step):
             yield low, read_rows(self.array, low, min(low + step, len(self)))
-            forget(self.array)  # a file without a name is read through its pages
 
 
 class MappedSparseRows(Rows):

@@ -47,6 +47,7 @@ HEADER = "graph.json"
 ARRAY_FILES = "graph.*.npy"  # also embeddings that models have stored beside a mapped graph
 FORMAT, VERSION = "se-gnn-graph", 1
 MOST_HEADER = 1 << 28  # bytes: the vocabularies of text columns are in it
+PIECE = 8 << 20  # bytes of an array that are written at a time
 
 
 class Kind(NamedTuple):
@@ -172,22 +173,20 @@ def array_file(name: str) -> str:
     return f"graph.{name}.npy"
 
 
-def graph_files(
-    graph: Graph, *, mapped: bool | None = None, written: Mapping[str, tuple[Path, ArrayInfo]] | None = None
-) -> dict[str, Content]:
+def graph_files(graph: Graph, *, mapped: bool | None = None) -> dict[str, Content]:
     """Name and content of the files of a graph; the same graph gives the same bytes.
 
     Args:
         graph: in memory or mapped.
         mapped: whether it will be mapped when it is opened; None: as the graph is now.
-        written: arrays that are in files already (`se_gnn.graph.streaming`).
     """
-    mapped, known = not graph.fits_memory if mapped is None else mapped, written or {}
-    arrays = {name: one for name, one in _arrays_of(graph, mapped=mapped).items() if name not in known}
-    infos = {name: info for name, (_, info) in known.items()} | {name: one.info() for name, one in arrays.items()}
-    contents: dict[str, Content] = {array_file(name): path for name, (path, _) in known.items()}
-    contents |= {array_file(name): b"".join(one) if graph.fits_memory else one for name, one in arrays.items()}
-    return {**contents, HEADER: _header(graph, infos, mapped=mapped)}
+    mapped = not graph.fits_memory if mapped is None else mapped
+    arrays = _arrays_of(graph, mapped=mapped)
+    header = _header(graph, {name: one.info() for name, one in arrays.items()}, mapped=mapped)
+    files: dict[str, Content] = {
+        array_file(name): b"".join(one) if graph.fits_memory else one for name, one in arrays.items()
+    }
+    return {**files, HEADER: header}
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +200,7 @@ class _Source:
     @classmethod
     def of(cls, array: Any) -> _Source:
         rows = as_rows(array)
-        return cls(rows.dtype, rows.shape, lambda: (block for _, block in rows.blocks()))
+        return cls(rows.dtype, rows.shape, lambda: (block for _, block in rows.blocks(PIECE)))
 
     def __iter__(self) -> Iterator[bytes]:
         yield npy_header(self.dtype, self.shape)
@@ -248,8 +247,8 @@ def _pieces_of(part: Any) -> dict[str, _Source]:
         indptr = row_starts(part.degrees)
         return {
             ".indptr": _Source.of(indptr),
-            ".indices": _Source(small, (int(indptr[-1]),), lambda: (rows[2] for rows in part.blocks())),
-            ".edge_ids": _Source(small, (int(indptr[-1]),), lambda: (rows[3] for rows in part.row_blocks())),
+            ".indices": _Source(small, (int(indptr[-1]),), lambda: (rows[2] for rows in part.blocks(PIECE))),
+            ".edge_ids": _Source(small, (int(indptr[-1]),), lambda: (rows[3] for rows in part.row_blocks(PIECE))),
         }
     if not (isinstance(part, Rows) and part.sparse):
         return {"": _Source.of(part)}
@@ -258,20 +257,14 @@ def _pieces_of(part: Any) -> dict[str, _Source]:
     else:
         indptr = row_starts(np.concatenate([np.diff(block.indptr) for _, block in part.blocks()]))
     return {
-        ".data": _Source(part.dtype, (int(indptr[-1]),), lambda: (block.data for _, block in part.blocks())),
-        ".indices": _Source(small, (int(indptr[-1]),), lambda: (block.indices for _, block in part.blocks())),
+        ".data": _Source(part.dtype, (int(indptr[-1]),), lambda: (block.data for _, block in part.blocks(PIECE))),
+        ".indices": _Source(small, (int(indptr[-1]),), lambda: (block.indices for _, block in part.blocks(PIECE))),
         ".indptr": _Source.of(indptr),
     }
 
 
-def read_graph(folder: Path, header: bytes, *, just_written: bool = False) -> Graph:
-    """The graph whose header was read from a folder.
-
-    Args:
-        folder: where its arrays are.
-        header: content of `graph.json`.
-        just_written: by this process, from numbers that it has checked: mapped arrays are not read again.
-    """
+def read_graph(folder: Path, header: bytes) -> Graph:
+    """The graph whose header, the content of `graph.json`, was read from a folder."""
     path = folder / HEADER
     about = parse_json(header, path)
     check_format(about, path, expected=FORMAT, newest=VERSION)
@@ -281,7 +274,7 @@ def read_graph(folder: Path, header: bytes, *, just_written: bool = False) -> Gr
         digest = _digest_of_parts(about)
         infos = {name: _info(path, name, one) for name, one in about["arrays"].items()}
         about = _tuples(about)
-        arrays = _read_arrays(folder, infos, about, check=not just_written)
+        arrays = _read_arrays(folder, infos, about)
         return _graph_of(folder, about, arrays, digest)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         if isinstance(error, InputError):
@@ -309,9 +302,7 @@ def _info(path: Path, name: str, one: Mapping[str, Any]) -> ArrayInfo:
     return info
 
 
-def _read_arrays(
-    folder: Path, infos: Mapping[str, ArrayInfo], about: Mapping[str, Any], *, check: bool
-) -> dict[str, Array]:
+def _read_arrays(folder: Path, infos: Mapping[str, ArrayInfo], about: Mapping[str, Any]) -> dict[str, Array]:
     """All arrays, in memory or mapped, as the header says; their numbers have their digest and follow their rule."""
     rules, found = _rules(infos, about), dict[str, Array]()
     for name, info in infos.items():
@@ -320,8 +311,7 @@ def _read_arrays(
             found[name] = load_array(path, info, rule)
             found[name].setflags(write=name.startswith("nodes.features."))  # SciPy may sort them
         else:
-            if check:
-                check_array(path, info, rule)
+            check_array(path, info, rule)
             found[name] = map_array(path, info)
         whole, _, piece = name.rpartition(".")
         if piece in CUT:

@@ -12,7 +12,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -84,7 +84,7 @@ def save_npz(graph: Graph, path: str | Path) -> None:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in graph_files(graph, mapped=False).items():
-            archive.writestr(name, content if isinstance(content, bytes) else b"".join(cast(Iterable[bytes], content)))
+            archive.writestr(name, content if isinstance(content, bytes) else b"".join(content))
     with writing_to(Path(path).parent):
         replace_file(Path(path), buffer.getvalue())
 

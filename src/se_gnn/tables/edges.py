@@ -251,7 +251,8 @@ class Ids:
             whole = pc.match_substring_regex(names, _WHOLE)
             names = pc.if_else(whole, names, None)
         keys = self._keys(names.drop_null(), whole=self.whole)
-        places = np.minimum(np.searchsorted(self.sorted, keys), len(self.sorted) - 1)
+        asked, back = np.unique(keys, return_inverse=True)  # in their order the search stays within the cache
+        places = np.minimum(np.searchsorted(self.sorted, asked), len(self.sorted) - 1)[back]
         found = np.full(len(names), -1, np.int64)
         there = self.sorted[places] == keys
         found[np.flatnonzero(names.is_valid().to_numpy(zero_copy_only=False))[there]] = self.order[places[there]]

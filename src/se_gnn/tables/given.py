@@ -12,8 +12,8 @@ import functools
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,9 +46,9 @@ def read_given(
     settings: ImportSettings,
     *,
     new: str = "",
-    work: Path | None = None,
+    work: ExitStack | None = None,
 ) -> tuple[dict[str, Table], list[EdgeTable]]:
-    """All tables, as they were given; ``work`` is a folder for those that do not fit into memory."""
+    """All tables, as they were given; with ``work`` they need not fit into memory."""
     of_nodes = {
         name: read_table(table, settings, what=f"{new}nodes {name}".strip(), work=work) for name, table in nodes.items()
     }

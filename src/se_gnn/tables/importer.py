@@ -2,7 +2,7 @@
 
 One table of nodes is the simple case of one table per node type, and tables that fit into memory the simple case of
 those that do not: columns are read and fitted one at a time (`se_gnn.tables.given`), then rows are encoded in blocks.
-In memory a table is one block; else blocks are written to disk (`se_gnn.graph.streaming`).
+In memory a table is one block; else blocks are written to files (`se_gnn.graph.streaming`).
 Shapes: N nodes of all types, E edges.
 """
 
@@ -11,9 +11,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import psutil
@@ -21,29 +21,28 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from se_gnn.errors import InputError, did_you_mean
-from se_gnn.files import commit_files, locked, remove_tree, visible_names, writing_to
+from se_gnn.files import locked, writing_to
 from se_gnn.graph import UNKNOWN, Classes, Edges, Graph, Nodes, RawTable
 from se_gnn.graph.arrays import IntArray, as_features, dense
 from se_gnn.graph.columns import Column
 from se_gnn.graph.edge_values import NO_TIME
 from se_gnn.graph.rows import Rows, as_rows
 from se_gnn.graph.split import Split, split_by_time, split_stratified
-from se_gnn.graph.storage import ARRAY_FILES, HEADER, graph_files, is_graph_file, read_graph
-from se_gnn.graph.streaming import GraphWriter
+from se_gnn.graph.storage import load_graph
+from se_gnn.graph.streaming import mapped_edges, mapped_features, mapped_sparse_features
 from se_gnn.graph.target import Target
 from se_gnn.tables.edges import ONE, EdgeTable, edge_tables
 from se_gnn.tables.features import arrow_texts
 from se_gnn.tables.given import GivenTables, read_given
-from se_gnn.tables.imported import TABLE_FILES, Imported
+from se_gnn.tables.imported import Imported
 from se_gnn.tables.node_types import own_columns
 from se_gnn.tables.nodes import read_labels, read_numbers, read_split
-from se_gnn.tables.settings import FIRST_EDGE, ImportSettings, Summary, is_import_file
+from se_gnn.tables.settings import FIRST_EDGE, ImportSettings
 from se_gnn.tables.source import FIXED_BYTES, Table, check_memory, memory_of
 from se_gnn.tables.summarize import summarize
 from se_gnn.tables.values import read_times
 
 MAX_MEMORY = "SE_GNN_MAX_MEMORY"
-WORK = ".importing"  # folder for what is not a graph yet
 
 
 def read_tables(
@@ -83,22 +82,26 @@ def read_tables(
     _check_given(sources, tables, settings, several=isinstance(nodes, Mapping))
     budget = _budget(max_memory)
     needed = sum(map(memory_of, [*sources.values(), *(one.table for one in tables)]))
-    if needed <= budget:
-        if settings.feature_type != "float32":
-            raise InputError("feature_type is for tables that do not fit into memory: these do, leave it out")
-        imported = Import(sources, tables, settings, like).in_memory()
-        _check_strict(imported.summary, strict)
+    fits = needed <= budget
+    if fits and settings.feature_type != "float32":
+        raise InputError("feature_type is for tables that do not fit into memory: these do, leave it out")
+    with contextlib.ExitStack() as work:
+        if fits:
+            imported = Import(sources, tables, settings, like).in_memory()
+        elif out is None:
+            raise InputError(
+                f"the tables need about {needed / 1e9:,.1f} GB of memory, and may take {budget / 1e9:,.1f} GB: name a "
+                "folder for the graph (out), to which they are streamed, or raise SE_GNN_MAX_MEMORY"
+            )
+        else:
+            work.enter_context(locked(work.enter_context(writing_to(out))))
+            imported = Import(sources, tables, settings, like, work=work, budget=budget).streamed(budget)
+        if strict and (warnings := imported.summary.warnings):
+            listed = "".join(f"\n  - {warning}" for warning in warnings)
+            raise InputError(f"strict: {len(warnings)} warnings, nothing is written:{listed}")
         if out is not None:
             imported.save(out)
-        return imported
-    if out is None:
-        raise InputError(
-            f"the tables need about {needed / 1e9:,.1f} GB of memory, and may take {budget / 1e9:,.1f} GB: name a "
-            "folder for the graph (out), to which they are streamed, or raise SE_GNN_MAX_MEMORY"
-        )
-    with _work_folder(Path(out)) as work:
-        found = Import(sources, tables, settings, like, work=work, budget=budget)
-        return found.streamed(budget, Path(out), work, strict=strict)
+    return imported if fits else dataclasses.replace(imported, graph=load_graph(str(out)))
 
 
 def _budget(max_memory: int | str | None) -> int:
@@ -147,28 +150,6 @@ def _check_given(
         raise InputError("edge_type: where each edge type has a table of its own, its name is the type")
 
 
-@contextlib.contextmanager
-def _work_folder(out: Path) -> Iterator[Path]:
-    """A folder for what is not a graph yet; what a kill leaves there is removed by the next import."""
-    with writing_to(out), locked(out):
-        foreign = [n for n in visible_names(out) if n != WORK and not (is_import_file(n) or is_graph_file(n))]
-        if foreign:
-            raise InputError(f"{out} holds {foreign[0]}, which is not part of a graph; name another folder")
-        work = out / WORK
-        remove_tree(work)
-        work.mkdir()
-        try:
-            yield work
-        finally:
-            remove_tree(work)
-
-
-def _check_strict(summary: Summary, strict: bool) -> None:
-    if strict and summary.warnings:
-        listed = "".join(f"\n  - {warning}" for warning in summary.warnings)
-        raise InputError(f"strict: {len(summary.warnings)} warnings, nothing is written:{listed}")
-
-
 class Import(GivenTables):
     """Tables on their way to a graph, in memory or not; the table of one node type has a label."""
 
@@ -179,7 +160,7 @@ class Import(GivenTables):
         settings: ImportSettings,
         like: Graph | None,
         *,
-        work: Path | None = None,
+        work: contextlib.ExitStack | None = None,
         budget: int | None = None,
     ) -> None:
         if like is not None:
@@ -215,27 +196,23 @@ class Import(GivenTables):
         edges = {one.of_type: one.table.data for one in self.edges}
         return Imported(graph, summarize(self, graph), self.settings, nodes, edges)
 
-    def streamed(self, budget: int, out: Path, work: Path, *, strict: bool) -> Imported:
-        """The graph of tables that do not fit into memory, written to a folder some rows at a time."""
+    def streamed(self, budget: int) -> Imported:
+        """The graph of tables that do not fit into memory, in files that are removed with it."""
         if not self.has_attributes:
             remedy = "add a column, or raise" if self.like is None else "raise"
             raise InputError(
                 f"{self.nodes[0].table.name} has no column that says something about a node; features from the edges "
                 f"around it need the tables in memory: {remedy} SE_GNN_MAX_MEMORY"
             )
-        writer, width = GraphWriter(work), sum(column.size for column in self.columns)
+        width = sum(column.size for column in self.columns)
         if self.several:
-            features = writer.sparse_features(self.typed_features(), width)
+            features = mapped_sparse_features(self.typed_features(), width)
         else:
-            features = writer.features(map(dense, self.nodes[0].encode(budget)), width, self.settings.feature_type)
+            features = mapped_features(map(dense, self.nodes[0].encode(budget)), width, self.settings.feature_type)
         left = budget - FIXED_BYTES * self.num_nodes // 2
         carried = None if self.carried is None else dataclasses.replace(self.carried, raw=None)
-        graph = self._graph(features, writer.edges(self.edge_blocks(), self.num_nodes, left, carried), raw=None)
-        imported = Imported(graph, summarize(self, graph), self.settings, {}, {})
-        _check_strict(imported.summary, strict)
-        files = graph_files(graph, written=writer.written)
-        commit_files(out, {**files, **imported.record()}, remove=(ARRAY_FILES, *TABLE_FILES))
-        return dataclasses.replace(imported, graph=read_graph(out, cast(bytes, files[HEADER]), just_written=True))
+        graph = self._graph(features, mapped_edges(self.edge_blocks(), self.num_nodes, left, carried), raw=None)
+        return Imported(graph, summarize(self, graph), self.settings, {}, {})
 
     def _graph(self, features: Rows, edges: Edges, *, raw: RawTable | None) -> Graph:
         """The graph of features and edges, in memory or mapped; cells are kept in memory only."""

@@ -28,6 +28,7 @@ import pyarrow.types as pt
 
 from se_gnn.display.text import MARK, MARKED, from_csv_cell
 from se_gnn.errors import InputError, did_you_mean
+from se_gnn.files.writing import nameless_file, room_for_scratch
 from se_gnn.graph.streaming import MOST
 from se_gnn.tables.settings import ImportSettings
 
@@ -173,12 +174,18 @@ def such_rows(count: int) -> str:
 
 
 def read_table(
-    source: Any, settings: ImportSettings | None = None, *, what: str, of_edges: bool = False, work: Path | None = None
+    source: Any,
+    settings: ImportSettings | None = None,
+    *,
+    what: str,
+    of_edges: bool = False,
+    work: contextlib.ExitStack | None = None,
 ) -> Table:
     """Read a table: the path of a CSV or Parquet file, a pandas DataFrame, or anything that gives Arrow data.
 
-    ``what`` is what to call a table that has no file name, and ``work`` a folder for one that does not fit into memory.
-    Without ``settings``, everything about the way that it is written is detected.
+    ``what`` is what to call a table that has no file name. With ``work`` it need not fit into memory: a file for its
+    rows is open as long as the work takes. Without ``settings``, everything about the way that it is written is
+    detected.
     """
     separator, encoding, decimal, missing = (
         (None, None, None, ())
@@ -349,14 +356,14 @@ class _CsvFile:
             raise InputError(f"the separator must be one character, got {self.separator!r}")
         self.names, self.blank_lines, self.num_bytes = self._read_header()
 
-    def read(self, work: Path | None) -> Table:
-        """The table in memory, or copied to a Parquet file in a work folder, some rows at a time."""
+    def read(self, work: contextlib.ExitStack | None) -> Table:
+        """The table in memory, or copied to a Parquet file without a name, some rows at a time."""
         file, data = None, None
         try:
             if work is None:
                 data = _without_marks(pa_csv.read_csv(self.path, **self._options()))
             else:
-                copy = work / f"{len(list(work.iterdir()))}.parquet"
+                copy = work.enter_context(nameless_file())
                 self._copy(copy)
                 file = pa_parquet.ParquetFile(copy, memory_map=False, pre_buffer=False)
         except (pa.ArrowInvalid, UnicodeError) as error:
@@ -400,10 +407,11 @@ class _CsvFile:
         _check_names(names, str(self.path))
         return names, blank, taken
 
-    def _copy(self, path: Path) -> None:
+    def _copy(self, file: Any) -> None:
         with (
+            room_for_scratch(),
             pa_csv.open_csv(self.path, **self._options()) as rows,
-            pa_parquet.ParquetWriter(path, rows.schema, compression="snappy") as writer,
+            pa_parquet.ParquetWriter(file, rows.schema, compression="snappy") as writer,
         ):
             for batch in rows:
                 writer.write_table(_without_marks(pa.Table.from_batches([batch])))

@@ -31,7 +31,6 @@ RECORD_FILES = (".csv", ".jsonl")
 FILES = (*RECORD_FILES, ".parquet")
 MEMORY = "1GB"  # never what is free: how work is cut into blocks must not differ between processes
 TRAINING = ".training"
-IMPORTING = ".importing"
 _PROBE = "probe.txt"
 
 
@@ -83,7 +82,7 @@ def check_import_folder(folder: Path, *, overwrite: bool) -> None:
     def is_ours(name: str) -> bool:
         return ours and (is_graph_file(name) or is_import_file(name))
 
-    check_folder(folder, "graph", is_ours, ours, IMPORTING, overwrite=overwrite)
+    check_folder(folder, "graph", is_ours, ours, "", overwrite=overwrite)
 
 
 def check_folder(
@@ -99,7 +98,8 @@ def check_folder(
     """Refuse an output folder with other files, or with results that the options do not replace.
 
     ``is_ours`` says which files belong to ``what`` (a "model") that it will hold, and ``finished`` whether it holds one
-    already. ``work`` is the folder inside for unfinished work; without ``resume`` that is never continued.
+    already. ``work`` is the folder inside for unfinished work, empty if there is none; without ``resume`` that is never
+    continued.
     """
     from se_gnn.files import visible_names
 
