@@ -332,6 +332,21 @@ def test_nodes_labeled_since_then_test_and_where_no_voter_is_left_all_vote():
     assert len(read_tables(others, links, **ROLES, like=first.graph).graph.train) == 60
 
 
+def test_a_split_column_decides_all_parts_of_new_rows_and_without_one_all_parts_stay():
+    nodes, edges = tables()
+    parts = ["train", "train", "val", "calibration", "test"] * 12
+    first = read_tables(nodes.assign(part=parts), edges, **ROLES, split="part").graph
+    later = read_tables(nodes, edges, **ROLES, like=first).graph
+    for part in ("train", "validation", "test", "calibration"):
+        np.testing.assert_array_equal(getattr(later, part), getattr(first, part))
+    moved = [*parts[1:], ""]  # some were in another part, and one is in none now
+    again = read_tables(nodes.assign(part=moved), edges, **ROLES, split="part", like=first).graph
+    assert again.calibration.tolist() == list(range(2, 60, 5))
+    fresh = read_tables(nodes.assign(part=moved), edges, **ROLES, split="part").graph
+    for part in ("train", "validation", "test", "calibration"):
+        np.testing.assert_array_equal(getattr(again, part), getattr(fresh, part))
+
+
 def test_new_rows_must_have_the_columns_and_classes_of_the_model():
     nodes, edges = tables(color=["red", "green", "blue"] * 20)
     first = read_tables(nodes, edges, **ROLES).graph

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from se_gnn.errors import InputError, did_you_mean
 from se_gnn.files import locked, writing_to
 from se_gnn.graph import UNKNOWN, Classes, Edges, Graph, Nodes, RawTable
-from se_gnn.graph.arrays import IntArray, as_features, dense
+from se_gnn.graph.arrays import BoolArray, IntArray, as_features, dense
 from se_gnn.graph.columns import Column
 from se_gnn.graph.edge_values import NO_TIME
 from se_gnn.graph.rows import Rows, as_rows
@@ -67,9 +67,9 @@ def read_tables(
             :class:`EdgeTable`.
         settings: which columns are what, and how they are read; or give its fields as keywords:
             ``read_tables("accounts.csv", "payments.csv", id="account", label="fraud", source="from", target="to")``.
-        like: a graph that was imported before. Its encoding and its classes are used, and nothing is fitted. Without a
-            split column, nodes of the same name stay in the same part of the split, and nodes labeled since then form
-            the test set. If no training node of that graph is present, all labeled nodes vote.
+        like: a graph that was imported before. Its encoding and its classes are used, and nothing is fitted. A split
+            column decides all parts. Without one, nodes of the same name stay in the same part of the split, and nodes
+            labeled since then form the test set. If no training node of that graph is present, all labeled nodes vote.
         strict: a warning is an error.
         out: a folder to write the graph to.
         max_memory: memory to work within, in bytes or as "4GB"; None: ``SE_GNN_MAX_MEMORY``, or a quarter of what is
@@ -237,40 +237,35 @@ class Import(GivenTables):
         return Graph(nodes=nodes, edges=edges, target=target, split=self.split(), name=name)
 
     def split(self) -> Split:
-        """The split that a column gives, or the one of the graph before, by the names of the nodes; else it is drawn.
-
-        Nodes labeled since then form the test set. If no training node of it is present, all labeled nodes vote.
-        """
-        given, like, own = self.settings, self.like, self.labeled
+        """The split that a column gives, all parts of it, or else the one of the graph before; else it is drawn."""
+        given = self.settings
         labels = self.known.labels if isinstance(self.known, Classes) else np.where(self.known.known, 0, UNKNOWN)
         most = None if given.target_number is not None else given.max_train  # no class can outvote another
         shares: dict[str, Any] = {"train": given.train_share, "validation": given.val_share, "most": most}
-        known, names = labels != UNKNOWN, self.names()[self.nodes.index(own)]
-
-        def before(part: str) -> IntArray:
-            """The labeled nodes that were in a part of the split of the graph before."""
-            then = pa.array(
-                [] if like is None else [like.node_names[node] for node in getattr(like, part)], pa.string()
-            )
-            return np.flatnonzero(pc.is_in(names, value_set=then).to_numpy(zero_copy_only=False) & known)
-
-        held = before("calibration")
         if given.split is not None:
-            parts = read_split(own.table, given.split, labels)
-        elif like is None and given.split_by_time is not None:
+            parts = read_split(self.labeled.table, given.split, labels)
+        elif self.like is not None:
+            parts = self._split_of(self.like, labels != UNKNOWN)
+        elif given.split_by_time is not None:
             parts = split_by_time(labels, self._node_times(), **shares, unknown=NO_TIME)
-        elif like is None:
-            parts = split_stratified(labels, **shares, generator=np.random.default_rng(given.seed))
-        elif not len(train := before("train")):
-            parts = Split(train=np.flatnonzero(known))
         else:
-            validation = before("validation")
-            known[np.concatenate([train, validation, held])] = False
-            parts = Split(train, validation, np.flatnonzero(known))
-        if like is not None and len(like.calibration):
-            free = np.setdiff1d(held, np.concatenate([parts.train, parts.validation, parts.test]))
-            parts = dataclasses.replace(parts, calibration=free)
+            parts = split_stratified(labels, **shares, generator=np.random.default_rng(given.seed))
         return Split(**{part: ids + self.places.start for part, ids in parts.items()})
+
+    def _split_of(self, like: Graph, labeled: BoolArray) -> Split:
+        """The split of the graph before, by the names of the nodes; nodes labeled since then form the test set.
+
+        If no training node of it is present, all labeled nodes vote.
+        """
+        names, left = self.names()[self.nodes.index(self.labeled)], labeled.copy()
+        parts: dict[str, IntArray] = {}
+        for part in ("train", "validation", "calibration"):
+            then = pa.array([like.node_names[node] for node in getattr(like, part)], pa.string())
+            parts[part] = np.flatnonzero(pc.is_in(names, value_set=then).to_numpy(zero_copy_only=False) & labeled)
+            left[parts[part]] = False
+        if not len(parts["train"]):
+            return Split(train=np.flatnonzero(labeled))
+        return Split(**parts, test=np.flatnonzero(left))
 
     def _node_times(self) -> IntArray:
         """When each node came to be: by a column of its table, or by its first edge; `NO_TIME`: unknown."""
