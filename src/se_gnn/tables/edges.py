@@ -29,7 +29,6 @@ from se_gnn.tables.source import Table, such_rows
 from se_gnn.tables.values import as_names, date_form, parse_column, read_times
 
 ONE = ""  # name of the only node type, and of the only edge type
-LISTED = 10  # dangling edges that an error shows
 BLOCK = 1 << 16  # names that are made bytes at a time
 TEXT_WORDS = 50  # of a text column of edges: their attributes are kept dense
 
@@ -313,73 +312,3 @@ def _type_of(given: EdgeTable, end: str, ids: Mapping[str, Ids]) -> str:
             f"--edges {given.type}:{best[0]}-{best[1]}=FILE"
         )
     return best[0]
-
-
-def find_ends(
-    one: EdgeRoles, block: Table, ids: Mapping[str, Ids], *, nodes: str, hint: str | None
-) -> tuple[IntArray, IntArray]:
-    """The nodes that the ends of edges name, [E, 2], and the rows of these edges, [E].
-
-    Rows that refer to unknown nodes are an error, which calls the tables that have the nodes ``nodes`` and ends with a
-    ``hint``; without one they are left out.
-
-    Each end is looked up among the nodes of its type: ids of two types may be the same. An end that is a node of
-    another type is an error, because edges between those types were not declared.
-    """
-    names = [as_names(block, end, missing=()) for end in one.ends]
-    pairs = np.stack([ids[own].positions(column) for own, column in zip(one.joins, names)], axis=1)
-    known = (pairs >= 0).all(axis=1)
-    if not known.all():
-        _check_lost(one, block, names, pairs, ids, nodes, hint)
-    found = [ids[own].in_graph(place) for own, place in zip(one.joins, pairs[known].T)]
-    return np.stack(found, axis=1), np.flatnonzero(known)
-
-
-def _check_lost(
-    one: EdgeRoles,
-    table: Table,
-    names: Sequence[pa.Array],
-    pairs: IntArray,
-    ids: Mapping[str, Ids],
-    nodes: str,
-    hint: str | None,
-) -> None:
-    """Refuse ends of another node type, and unknown ends unless dangling edges are dropped."""
-    joins = one.joins
-    for end, texts, own, places in zip(one.ends, names, joins, pairs.T):
-        missing = np.flatnonzero(places < 0)
-        for other, known in ids.items():
-            there = missing[known.positions(texts.take(pa.array(missing))) >= 0] if other != own else missing[:0]
-            if len(there):
-                row = int(there[0])
-                raise table.error(
-                    end,
-                    row,
-                    f"{texts[row].as_py()!r} is a node of type {other}, but these edges join {joins[0]} and "
-                    f"{joins[1]}; edges between other types are a type of their own",
-                )
-    lost = np.flatnonzero((pairs < 0).any(axis=1))
-    if len(lost) == len(table) and table.first is None:
-        first, seen = ids[joins[0]].names[0].as_py(), names[0][0].as_py()
-        raise InputError(
-            f"{table.name}: no edge joins two nodes of {nodes}; column {one.ends[0]!r} holds names such as {seen!r}, "
-            f"the nodes are called {first!r} and so on; are these the right columns?"
-        )
-    if hint is None:
-        return
-    which = "refers to an unknown node" if len(lost) == 1 else "refer to unknown nodes"
-    lines = []
-    for row in lost[:LISTED]:
-        for end, texts, own, place in zip(one.ends, names, joins, pairs[row]):
-            if place < 0:
-                name = texts[int(row)].as_py()
-                shown = "no name at all" if name is None else repr(name)
-                of_type = f", which is no {own}" if len(ids) > 1 else ""
-                lines.append(f"  row {table.number(int(row))}, column {end!r}: {shown}{of_type}")
-    if len(lost) > LISTED:
-        lines.append(f"  and {len(lost) - LISTED:,} more rows")
-    listed = ";\n".join(lines)  # which reads well on one line, too
-    raise InputError(
-        f"{table.name}: {len(lost):,} of {len(table):,} edges {which} (not in {nodes}):\n{listed}.\n"
-        f"Rows are counted without the header. {hint}"
-    )

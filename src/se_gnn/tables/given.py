@@ -28,14 +28,16 @@ from se_gnn.graph.columns import Column, type_prefix
 from se_gnn.graph.extend import NewNodes
 from se_gnn.graph.rows import features_like
 from se_gnn.graph.streaming import EdgeBlock
-from se_gnn.tables.edges import ONE, EdgeRoles, EdgeTable, Ids, edge_tables, find_ends, fit_edges
+from se_gnn.tables.edges import ONE, EdgeRoles, EdgeTable, Ids, edge_tables, fit_edges
 from se_gnn.tables.features import known_columns, raw_table, row_digests
 from se_gnn.tables.node_types import dense_if_filled, joined_columns, mean_length, own_columns, type_mark, typed_rows
 from se_gnn.tables.nodes import NodeTable
 from se_gnn.tables.settings import ImportSettings
 from se_gnn.tables.source import BYTES_A_CELL, Table, read_table, rows_within
 from se_gnn.tables.structure import encode_structure, fit_structure
+from se_gnn.tables.values import as_names
 
+LISTED = 10  # dangling edges that an error shows
 DROP = "--set drop_dangling=true leaves these edges out."
 JOIN = "New edges join known nodes and the rows of the new table."
 
@@ -229,17 +231,64 @@ class GivenTables:
             )
 
     def _rows(self, one: EdgeRoles, block: Table) -> tuple[IntArray, IntArray]:
-        """The nodes that edges join, and their rows; rows that do not become edges are counted."""
-        tables = [of.table.name for of in self.nodes if self.joined is not None or of.type in one.joins]
+        """The nodes that edges join, [E, 2], and their rows, [E]; rows that do not become edges are counted.
+
+        Each end is looked up among the nodes of its type: ids of two types may be the same.
+        """
+        names = [as_names(block, end, missing=()) for end in one.ends]
+        places = np.stack([self.ids[own].positions(column) for own, column in zip(one.joins, names)], axis=1)
+        known = np.flatnonzero((places >= 0).all(axis=1))
+        if len(known) < len(block):
+            self._check_lost(one, block, names, places)
+        in_time = one.in_time(block)
+        kept = known if in_time is None else known[np.isin(known, in_time)]
+        self.counts.update(given=len(block), dangling=len(block) - len(known), later=len(known) - len(kept))
+        found = [self.ids[own].in_graph(place) for own, place in zip(one.joins, places[kept].T)]
+        return np.stack(found, axis=1), kept
+
+    def _check_lost(self, one: EdgeRoles, block: Table, names: Sequence[pa.Array], places: IntArray) -> None:
+        """Refuse ends of another node type, whose edges were not declared, and unknown ends unless they are dropped."""
+        joins = one.joins
+        for end, texts, own, place in zip(one.ends, names, joins, places.T):
+            missing = np.flatnonzero(place < 0)
+            for other, known in self.ids.items():
+                there = missing[known.positions(texts.take(pa.array(missing))) >= 0] if other != own else missing[:0]
+                if len(there):
+                    row = int(there[0])
+                    message = f"{texts[row].as_py()!r} is a node of type {other}, but these edges join {joins[0]} and "
+                    raise block.error(
+                        end, row, f"{message}{joins[1]}; edges between other types are a type of their own"
+                    )
+        tables = [of.table.name for of in self.nodes if self.joined is not None or of.type in joins]
         if self.joined is None:
-            nodes, hint = " or ".join(dict.fromkeys(tables)), None if self.settings.drop_dangling else DROP
+            nodes, hint = " or ".join(dict.fromkeys(tables)), DROP
         else:
             nodes, hint = " nor ".join([self.joined.name, *tables]), JOIN
-        pairs, rows = find_ends(one, block, self.ids, nodes=nodes, hint=hint)
-        in_time = one.in_time(block)
-        kept = np.arange(len(rows)) if in_time is None else np.flatnonzero(np.isin(rows, in_time))
-        self.counts.update(given=len(block), dangling=len(block) - len(rows), later=len(rows) - len(kept))
-        return pairs[kept], rows[kept]
+        lost = np.flatnonzero((places < 0).any(axis=1))
+        if len(lost) == len(block) and block.first is None:
+            first, seen = self.ids[joins[0]].names[0].as_py(), names[0][0].as_py()
+            raise InputError(
+                f"{block.name}: no edge joins two nodes of {nodes}; column {one.ends[0]!r} holds names such as "
+                f"{seen!r}, the nodes are called {first!r} and so on; are these the right columns?"
+            )
+        if self.joined is None and self.settings.drop_dangling:
+            return
+        which = "refers to an unknown node" if len(lost) == 1 else "refer to unknown nodes"
+        lines = []
+        for row in lost[:LISTED].tolist():
+            for end, texts, own, place in zip(one.ends, names, joins, places[row]):
+                if place < 0:
+                    name = texts[row].as_py()
+                    shown = "no name at all" if name is None else repr(name)
+                    of_type = f", which is no {own}" if len(self.ids) > 1 else ""
+                    lines.append(f"  row {block.number(row)}, column {end!r}: {shown}{of_type}")
+        if len(lost) > LISTED:
+            lines.append(f"  and {len(lost) - LISTED:,} more rows")
+        listed = ";\n".join(lines)  # which reads well on one line, too
+        raise InputError(
+            f"{block.name}: {len(lost):,} of {len(block):,} edges {which} (not in {nodes}):\n{listed}.\n"
+            f"Rows are counted without the header. {hint}"
+        )
 
     def all_edges(self) -> tuple[IntArray, EdgeValues | None]:
         """The ends of all edges, [E, 2], and what they carry, in memory."""

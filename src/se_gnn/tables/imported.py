@@ -14,10 +14,11 @@ import pyarrow.parquet as pa_parquet
 
 from se_gnn.errors import InputError
 from se_gnn.files import SMALL, commit_files, parse_json, read_current, writing_to
+from se_gnn.files.json_text import read_record
 from se_gnn.graph import Graph
 from se_gnn.graph.storage import ARRAY_FILES, graph_files, load_graph
 from se_gnn.tables.edges import ONE
-from se_gnn.tables.settings import ABOUT, ColumnSummary, ImportSettings, Summary
+from se_gnn.tables.settings import ABOUT, ImportSettings, Summary
 
 TABLE_FILES = ("nodes.parquet", "edges.parquet", "nodes.[0-9]*.parquet", "edges.[0-9]*.parquet")
 
@@ -96,14 +97,11 @@ def load_import(folder: str | Path) -> Imported:
     graph = load_graph(path)
     about = parse_json(read_current(path, ABOUT, limit=SMALL), path / ABOUT)
     try:
-        summary = dict(about["summary"])
-        for name in ("columns", "edge_columns"):
-            summary[name] = tuple(ColumnSummary(**column) for column in summary[name])
-        summary |= {name: tuple(summary[name]) for name in ("unused_edge_columns", "warnings")}
+        summary = read_record(Summary, about["summary"])
         held = {
             what: {one: pa_parquet.read_table(pa.BufferReader(read_current(path, file))) for one, file in files.items()}
             for what, files in about["tables"].items()
         }
-        return Imported(graph, Summary(**summary), ImportSettings(**about["settings"]), held["nodes"], held["edges"])
+        return Imported(graph, summary, ImportSettings(**about["settings"]), held["nodes"], held["edges"])
     except (KeyError, TypeError, AttributeError, pa.ArrowException) as error:
         raise InputError(f"the import in {path} cannot be read: {error}") from error
