@@ -21,7 +21,7 @@ pytestmark = ON_TRITON
 BUDGET = 1 << 28
 
 
-def check(h, sides, count, way):
+def check(h, sides, count):
     """Every bit of the nearest is that of a comparison of all pairs."""
     from se_gnn.similarity.cuda import backend as cuda
     from se_gnn.similarity.cuda import search
@@ -31,37 +31,31 @@ def check(h, sides, count, way):
     chosen = mock.Mock(return_value=cuda_backend())
     with (
         mock.patch.object(cuda, "SHARED", 1 << 60),  # small graphs share the products of their edges
-        mock.patch.object(search, "MOST_LEFT", 1 << 60),
         mock.patch.object(backend, "backend_for", chosen),
         mock.patch.object(comparison, "backend_for", chosen),
         mock.patch.object(measure, "backend_for", chosen),
     ):
         h = h.to(GPU)
-        found = search.Search(sides.comparison(h), count, budget=BUDGET)
-        found._better_way = lambda: way
-        if way == "short":
-            found.short = search.ShortEdges.of(found.halves, found.measure)
-        nearest, wanted = found.nearest(), by_comparing_all(h, sides, count)
+        nearest = search.Search(sides.comparison(h), count, budget=BUDGET).nearest()
+        wanted = by_comparing_all(h, sides, count)
     for name in Nearest.__slots__:
         assert torch.equal(getattr(nearest, name), getattr(wanted, name)), name
 
 
-@pytest.mark.parametrize("way", ["short", "coarse"])
 @given(case=cases())
 @settings(max_examples=5 if INTERPRETED else 60, deadline=None)
-def test_bounds_leave_out_none_of_the_nearest(case, way):
-    check(*case, way)
+def test_bounds_leave_out_none_of_the_nearest(case):
+    check(*case)
 
 
-@pytest.mark.parametrize("way", ["short", "coarse"])
 @pytest.mark.parametrize("measure", ["cosine", "distance"])
 @pytest.mark.parametrize("depth", [8, 64, 160])
-def test_the_nearest_are_those_of_all_pairs_where_local_graphs_take_several_tiles(way, measure, depth):
+def test_the_nearest_are_those_of_all_pairs_where_local_graphs_take_several_tiles(measure, depth):
     generator = np.random.default_rng(3)
     edges = generator.integers(0, 400, size=(2_400, 2))
     sides = sides_of(edges, 400, np.arange(0, 400, 2), measure=measure, hops=2)
     h = torch.from_numpy(generator.normal(size=(400, depth)).astype(np.float32))
-    check(h, sides, 9, way)
+    check(h, sides, 9)
 
 
 @pytest.mark.skipif(INTERPRETED, reason="needs a CUDA device")

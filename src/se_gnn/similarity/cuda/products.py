@@ -138,8 +138,8 @@ def best_of_keys(
 ):  # fmt: skip
     """The best score of some queries among the keys ``start`` to ``end``, and which has it; -1: there is none.
 
-    EXACT: by both halves, with the winner; else by the first half alone, without. WIDE: not all dimensions stay on the
-    chip, so that ``probe`` and ``more``, the halves of the queries, are read again for each tile of keys.
+    EXACT: by both halves, with the winner; else by the first half alone, without. WIDE, if exact: not all dimensions
+    stay on the chip, so that ``probe`` and ``more``, the halves of the queries, are read again for each tile of keys.
     """
     best = tl.full([QUERIES], float("-inf"), tl.float32)
     win = tl.full([QUERIES], -1, tl.int32)
@@ -150,9 +150,7 @@ def best_of_keys(
         if WIDE:
             for c in range(0, depth, CHUNK):
                 part = rows_at(first_half, rows, there_rows, c, depth, CHUNK)
-                rest = part  # not read
-                if EXACT:
-                    rest = rows_at(second_half, rows, there_rows, c, depth, CHUNK)
+                rest = rows_at(second_half, rows, there_rows, c, depth, CHUNK)
                 score = _product(score, part, rest, key_first, key_second, m, there, c, depth, EXACT, CHUNK)
         else:
             score = _product(score, probe, more, key_first, key_second, m, there, 0, depth, EXACT, CHUNK)

@@ -1,9 +1,9 @@
 """The nearest among many cases on a CUDA device, exactly, without matching the edges of all pairs exactly.
 
-Every pair has an upper bound of its similarity. Those with the largest are compared first; a case whose bound lies
-below the last of the similarities found cannot be among the nearest, the others are compared, too. Bounds come in two
-ways: from node similarity, then from short vectors of those it leaves; or from a coarse comparison of all pairs. Some
-queries tell which way takes less, or that comparing all exactly does. Shapes: T queries, L cases, d nearest, P pairs.
+Every pair has an upper bound of its similarity: from node similarity, and from short vectors of those it leaves. Those
+with the largest are compared first; a case whose bound lies below the last of the similarities found cannot be among
+the nearest, the others are compared, too. Some queries tell whether that takes less than comparing all. Shapes: T
+queries, L cases, d nearest, P pairs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from se_gnn.device import items_within
 from se_gnn.similarity.backend import Nearest, top
 from se_gnn.similarity.comparison import Comparison, combine
 from se_gnn.similarity.cuda.backend import shares_products
-from se_gnn.similarity.cuda.pairs import CoarseBounds, ShortEdges, coarse_bounds, pair_bounds, pair_means
+from se_gnn.similarity.cuda.pairs import ShortEdges, pair_bounds, pair_means
 from se_gnn.similarity.cuda.products import EdgeHalves, EdgePoints
 
 FEWEST_CASES = 1000  # with fewer cases, or fewer pairs, comparing all is quick
@@ -26,8 +26,6 @@ MOST_PAIRS = 1 << 26  # whose short vectors are compared at a time
 LOOKED_AT = 4  # times as many as are wanted: so many are looked at to find those that are likely near
 SPARE = 8  # one in so many more than are wanted
 PROBED = 256  # queries that are tried first
-MOST_LEFT = 8  # times as many as are wanted: the coarse comparison is of no use where it leaves more
-NARROWEST = 64  # cases that a coarse comparison must have room for
 SHARE = 8  # at most one in so many cases is wanted
 UNIT = 2.0**-24  # rounding of float32
 
@@ -37,7 +35,6 @@ BOUND = 400.0  # a pair of nodes, by short vectors
 BOUND_EDGES = 0.4  # and each pair of their edges
 EXACT = 0.03  # a pair of edges of two nodes compared alone, per dimension
 MATCH = 0.016  # a pair of edges where all are compared with all, per dimension
-COARSE = 0.007  # the same with one product
 SUM = 2.2  # an edge of a query, for each case
 
 
@@ -52,7 +49,8 @@ def nearest_by_bounds(comparison: Comparison, count: int, budget: int) -> Neares
     with_edges = queries.sizes.any() and cases.sizes.any()
     if not (known and with_edges and bool(torch.isfinite(comparison.h).all())) or shares_products(cases.keys):
         return None
-    return Search(comparison, count, budget=budget).nearest()
+    search = Search(comparison, count, budget=budget)
+    return search.nearest() if search.pays() else None
 
 
 class Search:
@@ -69,20 +67,10 @@ class Search:
         self.typical = float(self.queries.sizes.mean()), float(self.cases.sizes.mean())
         self.longest = int(self.queries.sizes.max(initial=0))
         self.all_defined = bool(self.queries.sizes.all() and self.cases.sizes.all())
-        self.short: ShortEdges | None = None
-        self.coarse: CoarseBounds | None = None
+        self.short = ShortEdges.of(self.halves, self.measure)
 
-    def nearest(self) -> Nearest | None:
-        """The nearest cases of every query, nearest first, [T, d]; None: comparing all is the better way."""
-        way = self._better_way()
-        if way == "coarse":
-            self.short = None
-            self.coarse = coarse_bounds(
-                self.halves, self.rows, len(self.cases), self.measure, width=self._coarse_width()
-            )
-            way = "coarse" if self._counts()[1] < MOST_LEFT * self.count else None
-        if way is None:
-            return None
+    def nearest(self) -> Nearest:
+        """The nearest cases of every query, nearest first, [T, d]."""
         num_queries = len(self.queries)
         step = items_within(min(self.budget, BLOCK_BYTES), 4 * len(self.cases), num_queries)
         blocks = [
@@ -91,29 +79,14 @@ class Search:
         ]
         return Nearest.joined(blocks, dim=0)
 
-    def _better_way(self) -> str | None:
-        """``short`` or ``coarse``, whichever takes less work than to compare all, as far as some queries tell."""
+    def pays(self) -> bool:
+        """Whether this takes less work than to compare all, as far as some of the queries tell."""
         (edges, keys), depth = self.typical, self.h.shape[1]
         num_queries, num_cases = len(self.queries), len(self.cases)
-        matched = self.halves.first.shape[0] * len(self.halves.members)
-        summed = SUM * num_queries * edges * num_cases
-        full = MATCH * depth * matched + summed
-        exact = EXACT * depth * edges * keys
-        costs = {"coarse": COARSE * depth * matched + summed / 2 + 1.2 * exact * self.count * num_queries}
-        if self._coarse_width() < NARROWEST:
-            del costs["coarse"]
-        self.short = ShortEdges.of(self.halves, self.measure)
+        full = MATCH * depth * len(self.halves.first) * len(self.halves.members) + SUM * num_queries * edges * num_cases
         looked, compared = self._counts()
-        costs["short"] = num_queries * (looked * (BOUND + BOUND_EDGES * edges * keys) + compared * exact)
-        way = min(costs, key=lambda name: costs[name])
-        return way if costs[way] + PAIR * num_queries * num_cases < full else None
-
-    def _coarse_width(self) -> int:
-        """How many cases a coarse comparison has room for at a time, beside its result; 0: none."""
-        num_cases = len(self.cases)
-        room = self.budget - 2 * len(self.queries) * num_cases
-        width = max(0, room) // (2 * max(1, len(self.halves.first)))
-        return min(width, num_cases) // 16 * 16 if width < num_cases else num_cases
+        bounded = looked * (BOUND + BOUND_EDGES * edges * keys)
+        return num_queries * (PAIR * num_cases + bounded + EXACT * depth * edges * keys * compared) < full
 
     def _counts(self) -> tuple[float, float]:
         """Pairs per query that short vectors are compared of, and that edges are matched of."""
@@ -135,7 +108,7 @@ class Search:
         lam = self.comparison.node_weight
         nodes, cases = (side.nodes_on(self.h.device) for side in (self.queries, self.cases))
         node = self.measure.all_pairs(self.h[nodes[some]], self.h[cases])
-        upper = lam * node + (1 - lam) * (self.measure.of_equals if self.coarse is None else self.coarse.of(some))
+        upper = lam * node + (1 - lam) * self.measure.of_equals
         if not self.all_defined:
             upper = torch.where(self._defined(some[:, None], slice(None)), upper, node)
         upper += 8 * UNIT * (upper.abs() + 1)
@@ -149,7 +122,6 @@ class Search:
 
     def bounds(self, some: Tensor, owners: Tensor, positions: Tensor, node: Tensor) -> Tensor:
         """Bounds by short vectors of some pairs: rows of ``some`` queries and cases, [P]."""
-        assert self.short is not None
         lam, asking = self.comparison.node_weight, some[owners]
         structure = pair_bounds(self.short, self.halves, self.rows, asking, positions, self.measure, self.typical)
         node = node[owners, positions]
@@ -174,14 +146,11 @@ class _First:
         self.search, self.some = search, some
         self.node, self.upper = search.upper(some)
         count, width = search.count, self.upper.shape[1]
-        looked = count if search.short is None else LOOKED_AT * count
-        self.tried = self.near = self.upper.topk(min(looked, width - 1), dim=1).indices
-        self.known = torch.empty(0, device=some.device)
-        if search.short is not None:
-            self.known = search.bounds(some, *self._listed(self.tried), self.node).view(self.tried.shape)
-            self.known.masked_fill_(self.upper.gather(1, self.tried) == -torch.inf, -torch.inf)  # the node itself
-            best = self.known.topk(min(count + count // SPARE + 1, self.tried.shape[1]), dim=1).indices
-            self.near = self.tried.gather(1, best)
+        self.tried = self.upper.topk(min(LOOKED_AT * count, width - 1), dim=1).indices
+        self.known = search.bounds(some, *self._listed(self.tried), self.node).view(self.tried.shape)
+        self.known.masked_fill_(self.upper.gather(1, self.tried) == -torch.inf, -torch.inf)  # the node itself
+        best = self.known.topk(min(count + count // SPARE + 1, self.tried.shape[1]), dim=1).indices
+        self.near = self.tried.gather(1, best)
         found = search.compared(some, *self._listed(self.near), self.node)
         overall, node, structure = (one.view(self.near.shape) for one in (found.overall, found.node, found.structure))
         overall = overall.masked_fill(self.upper.gather(1, self.near) == -torch.inf, -torch.inf)
@@ -193,20 +162,17 @@ class _First:
         return owners, places.reshape(-1)
 
     def others(self) -> tuple[Tensor, Tensor]:
-        """Pairs whose bound by all that is known of every pair is not below the least, but for those tried."""
+        """Pairs whose bound by node similarity is not below the least, but for those tried."""
         reach = (self.upper >= self.least[:, None]).scatter_(1, self.tried, False)
         owners, positions = reach.nonzero(as_tuple=True)
         return owners, positions
 
     def bounded(self, owners: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
         """Those of them, and of the ones that were tried, whose bound by short vectors is not below it either."""
-        search = self.search
-        if search.short is None:
-            return owners, positions
         kept = []
         for low in range(0, len(owners), MOST_PAIRS):
             some = owners[low : low + MOST_PAIRS], positions[low : low + MOST_PAIRS]
-            reach = search.bounds(self.some, *some, self.node) >= self.least[some[0]]
+            reach = self.search.bounds(self.some, *some, self.node) >= self.least[some[0]]
             kept.append(tuple(part[reach] for part in some))
         again = self.known >= self.least[:, None]
         place = torch.zeros_like(self.upper, dtype=torch.bool).scatter_(1, self.tried, again)
