@@ -15,7 +15,7 @@ from se_gnn.ranking import Cases, Ranker
 from se_gnn.settings import Settings, SimilaritySettings
 from se_gnn.similarity import Nearest, Similarity, top
 from se_gnn.similarity.cpu import search
-from se_gnn.similarity.cpu.bounds import Directions, pair_bounds
+from se_gnn.similarity.cpu.bounds import ShortVectors, directions, pair_bounds, shorter
 from se_gnn.similarity.cpu.search import Search
 from strategies import Sides
 
@@ -225,12 +225,13 @@ def test_a_vote_by_search_is_the_vote_of_all(communities, monkeypatch):
 def test_short_vectors_keep_lengths_and_bound_products(unit, width):
     generator = np.random.default_rng(0)
     vectors = (generator.normal(size=(50, 60)) @ generator.normal(size=(60, 64))).astype(np.float32)
-    made = Directions.of(vectors, unit=unit).edges(vectors, np.arange(50)[:, None] * [1, 1], width)
+    made = ShortVectors.of(vectors, np.arange(50)[:, None] * [1, 1], directions(vectors), unit=unit)
+    short = made.short if width == made.short.shape[1] else shorter(made.short)
     wide = vectors.astype(np.float64)
     wide = wide / np.linalg.norm(wide, axis=1, keepdims=True) if unit else wide
     products, slack = wide @ wide.T, 1e-6 * np.outer(*[np.linalg.norm(wide, axis=1)] * 2)
-    np.testing.assert_allclose((made.short**2).sum(axis=1), made.squares, rtol=1e-5)
-    along, rest = made.short[:, :-1].astype(np.float64), made.short[:, -1].astype(np.float64)
+    np.testing.assert_allclose((short**2).sum(axis=1), made.squares, rtol=1e-5)
+    along, rest = short[:, :-1].astype(np.float64), short[:, -1].astype(np.float64)
     assert (products <= along @ along.T + np.outer(rest, rest) + slack).all()
 
 

@@ -17,8 +17,7 @@ Shapes: n vectors, D dimensions, T nodes, C centers, L cases, A directions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -36,22 +35,19 @@ from se_gnn.similarity.measure import EPS
 
 SHORT, LONG = 8, 48  # numbers that a vector becomes: for a quick look, and for one that tells nearly all
 SAMPLE = 4096  # vectors that directions, or centers, are found from
-BLOCK = 1 << 17  # vectors that are held in float64 at a time
+BLOCK = 1 << 13  # vectors that are held in float64 at a time
 UNIT = 2.0**-24  # rounding of float32
 UP = 1 + 4 * UNIT  # makes up for it
 COUNT = 64  # centers
 ROUNDS = 6  # of moving them to the mean of their edges
 UNDERFLOW = 2.0**-120  # a squared length; of shorter vectors products lose bits, for float32 ends near 2^-149
 
-# How functions of bounds are compiled. Without counting references to arrays: they keep none, and two threads that
-# count the same would wait for each other. Fast: sums in any order, as bounds decide who is compared, with room for
-# rounding, and never a result.
-FAST: dict[str, Any] = {"_nrt": False, "fastmath": {"reassoc", "contract"}}
+FAST = {"reassoc", "contract"}  # sums in any order: bounds decide who is compared, with room for rounding, no result
 
 
 def rounding(depth: int) -> np.float32:
     """What a sum of ``depth`` products in float32 may be wrong by, relative to the lengths of its vectors, twice."""
-    return np.float32(2 * (depth + LONG + WIDTH) * UNIT)
+    return np.float32(2 * (depth + 64) * UNIT)
 
 
 class Terms(NamedTuple):
@@ -62,75 +58,41 @@ class Terms(NamedTuple):
     rounding: np.float32
 
 
+def directions(vectors: FloatArray) -> npt.NDArray[np.float64]:
+    """Orthonormal directions in which some vectors, [N, D], spread most, widest first, [D, A]."""
+    sample = vectors[:: len(vectors) // SAMPLE + 1].astype(np.float64)
+    _, axes = np.linalg.eigh(sample.T @ sample)
+    return axes[:, :-LONG:-1]
+
+
 class ShortVectors(NamedTuple):
-    """Vectors of a few coordinates and the length of the rest, [n, width], and the squares of their lengths, [n]."""
+    """Vectors of a few coordinates and the length of the rest, [n, A + 1], and the squares of their lengths, [n]."""
 
     short: FloatArray
     squares: FloatArray
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Directions:
-    """Orthonormal directions, [D, A], widest first, in float64, so that short vectors are as exact as float32 can be.
-
-    ``unit``: edges are made of length 1 first.
-    """
-
-    axes: npt.NDArray[np.float64]
-    unit: bool
-
     @classmethod
-    def of(cls, vectors: FloatArray, *, unit: bool) -> Directions:
-        """Those in which some vectors, [N, D], spread most."""
-        sample = vectors[:: len(vectors) // SAMPLE + 1].astype(np.float64)
-        if unit:
-            sample /= np.maximum(np.linalg.norm(sample, axis=1, keepdims=True), EPS)
-        _, axes = np.linalg.eigh(sample.T @ sample)
-        return cls(np.ascontiguousarray(axes[:, :-LONG:-1]), unit)
-
-    def nodes(self, points: FloatArray) -> ShortVectors:
-        """Points of nodes, [n, D], made short; their lengths stay, be it that of a vector too short to be made 1."""
-        everyone = np.arange(len(points))
-        return self._made(points, np.stack([everyone, everyone], axis=1), LONG, unit=False)
-
-    def edges(self, vectors: FloatArray, ends: IntArray, width: int) -> ShortVectors:
-        """Vectors of edges, the means of those of their ends, [n, 2], made short."""
-        return self._made(vectors, ends, width, unit=self.unit)
-
-    def _made(self, vectors: FloatArray, ends: IntArray, width: int, *, unit: bool) -> ShortVectors:
-        made = ShortVectors(np.zeros((len(ends), width), np.float32), np.zeros(len(ends), np.float32))
-        axes = np.ascontiguousarray(self.axes[:, : width - 1])
+    def of(
+        cls, vectors: FloatArray, ends: IntArray, axes: npt.NDArray[np.float64], *, unit: bool = False
+    ) -> ShortVectors:
+        """Made in float64 of the means of ``ends``, [n, 2], which are of length 1 if ``unit``; no rest is too short."""
+        made = cls(np.empty((len(ends), axes.shape[1] + 1), np.float32), np.empty(len(ends), np.float32))
         for low in range(0, len(ends), BLOCK):
             some = slice(low, low + BLOCK)
-            used, places = np.unique(ends[some], return_inverse=True)
-            own = vectors[used]
-            _shorten(own, own @ axes, places.reshape(-1, 2), unit, made.short[some], made.squares[some])
+            whole = (vectors[ends[some, 0]].astype(np.float64) + vectors[ends[some, 1]]) / 2  # [n, D]
+            if unit:
+                whole /= np.maximum(np.linalg.norm(whole, axis=1, keepdims=True), EPS)
+            along, squares = whole @ axes, np.square(whole).sum(axis=1)
+            rest = np.maximum(squares - np.square(along).sum(axis=1), 0) + 1e-12 * squares
+            made.short[some], made.squares[some] = np.column_stack([along, UP * np.sqrt(rest)]), squares
         return made
 
 
-@compiled(parallel=True, fastmath={"reassoc", "contract"})  # sums run in vector lanes
-def _shorten(
-    vectors: FloatArray,
-    along: npt.NDArray[np.float64],
-    ends: IntArray,
-    unit: bool,
-    short: FloatArray,
-    squares: FloatArray,
-) -> None:
-    """The coordinates of each edge and the length of the rest, which is never rounded down."""
-    for e in numba.prange(len(ends)):
-        u, v = ends[e, 0], ends[e, 1]
-        whole, seen = 0.0, 0.0
-        for d in range(vectors.shape[1]):
-            entry = 0.5 * (np.float64(vectors[u, d]) + np.float64(vectors[v, d]))
-            whole += entry * entry
-        scale = 1 / max(np.sqrt(whole), EPS) if unit else 1.0
-        for d in range(along.shape[1]):
-            entry = 0.5 * (along[u, d] + along[v, d])
-            short[e, d] = scale * entry
-            seen += entry * entry
-        short[e, -1] = UP * scale * np.sqrt(max(whole - seen, 0.0) + 1e-12 * whole)
-        squares[e] = whole * scale * scale
+def shorter(short: FloatArray) -> FloatArray:
+    """Short vectors with all but their first coordinates in the length of the rest, [n, SHORT] at most."""
+    count = min(SHORT, short.shape[1]) - 1
+    rest = np.linalg.norm(short[:, count:].astype(np.float64), axis=1)
+    return np.column_stack([short[:, :count], UP * rest]).astype(np.float32)
 
 
 class Edges(NamedTuple):
@@ -156,17 +118,17 @@ class Edges(NamedTuple):
     far: FloatArray
 
     @classmethod
-    def of(cls, edges: LocalEdges, vectors: Vectors, directions: Directions, width: int) -> Edges:
+    def of(cls, edges: LocalEdges, vectors: Vectors, axes: npt.NDArray[np.float64], *, unit: bool) -> Edges:
         """The edges of queries or of cases."""
-        made = directions.edges(vectors.moved, edges.ends, width)
+        made = ShortVectors.of(vectors.moved, edges.ends, axes, unit=unit)
         squares, noise = edge_squares(vectors.moved, edges.ends)
-        if directions.unit:
+        if unit:
             noise = np.sqrt(np.maximum(noise / np.maximum(squares, EPS * EPS), 1))
             far = np.zeros(len(edges), np.float32)
         else:
             noise = noise + np.float32(UNDERFLOW)
             far = np.sqrt(np.einsum("nd,nd->n", vectors.h, vectors.h))[edges.ends].max(axis=1, initial=0)
-        offset = made.squares * np.float32(0 if directions.unit else -0.5)
+        offset = made.squares * np.float32(0 if unit else -0.5)
         largest = (_of_nodes(np.maximum, edges.ptr, edges.columns, values) for values in (noise, far))
         return cls(*made, offset, edges.ptr, edges.columns, *largest)
 
@@ -248,52 +210,31 @@ def _means(sample: FloatArray) -> FloatArray:
     return centers
 
 
-@compiled(parallel=True)
+@compiled(parallel=True, fastmath=FAST)
 def first_bounds(
     upper: FloatArray, some: IntArray, squares: FloatArray, case_squares: FloatArray, centers: Centers, terms: Terms
 ) -> None:
     """Products of some queries and all cases, [T, L], become upper bounds of their overall similarity."""
+    one, spare = np.float32(1), np.float32(4) * terms.rounding
     for n in numba.prange(len(some)):
-        t = some[n]
-        own = slice(centers.ptr[t], centers.ptr[t + 1])
-        weight = terms.node_weight if centers.ptr[t] < centers.ptr[t + 1] else np.float32(1)  # without edges
-        beyond = np.zeros(upper.shape[1], np.float32)
-        _first_bounds(
-            upper[n], squares[t], case_squares, centers.apart, centers.at[own], centers.shares[own],
-            centers.radii[own], weight, np.float32(4) * terms.rounding, terms.unit, beyond,
-        )  # fmt: skip
-
-
-@compiled(**FAST)
-def _first_bounds(
-    row: FloatArray,
-    square: np.float32,
-    squares: FloatArray,
-    apart: FloatArray,
-    at: Int32Array,
-    shares: FloatArray,
-    radii: FloatArray,
-    node_weight: np.float32,
-    spare: np.float32,
-    unit: bool,
-    beyond: FloatArray,
-) -> None:
-    """The same of one query; ``beyond`` is what its edges are apart from those of each case, at least, 0 so far."""
-    count, rest = len(squares), np.float32(1) - node_weight
-    for g in range(len(at)):
-        line, share, radius = apart[at[g]], shares[g], radii[g]
-        for i in range(count):
-            away = max(line[i] - radius, np.float32(0))
-            beyond[i] += share * (away * away if unit else away)
-    for i in range(count):
-        if unit:
-            upper = node_weight * min(row[i], np.float32(1)) + rest * (np.float32(1) - beyond[i]) + spare
-        else:
-            together = square + squares[i]
-            wrong = spare * (together + np.float32(UNDERFLOW))
-            distance = np.sqrt(max(together - np.float32(2) * (row[i] + wrong), np.float32(0)))
-            upper = -(node_weight * distance + rest * beyond[i])
-        row[i] = upper + np.float32(256 * UNIT) * (abs(upper) + np.float32(1))
+        t, row = some[n], upper[n]
+        start, end = centers.ptr[t], centers.ptr[t + 1]
+        weight = terms.node_weight if start < end else one  # without edges
+        beyond = np.zeros(len(row), np.float32)  # what its edges are apart from those of each case, at least
+        for g in range(start, end):
+            line, share, radius = centers.apart[centers.at[g]], centers.shares[g], centers.radii[g]
+            for i in range(len(row)):
+                away = max(line[i] - radius, np.float32(0))
+                beyond[i] += share * (away * away if terms.unit else away)
+        for i in range(len(row)):
+            if terms.unit:
+                bound = weight * min(row[i], one) + (one - weight) * (one - beyond[i]) + spare
+            else:
+                together = squares[t] + case_squares[i]
+                wrong = spare * (together + np.float32(UNDERFLOW))
+                distance = np.sqrt(max(together - np.float32(2) * (row[i] + wrong), np.float32(0)))
+                bound = -(weight * distance + (one - weight) * beyond[i])
+            row[i] = bound + np.float32(256 * UNIT) * (abs(bound) + one)
 
 
 @compiled(parallel=True)
@@ -319,7 +260,7 @@ def pair_bounds(
     return bounds
 
 
-@compiled(**FAST)
+@compiled(_nrt=False, fastmath=FAST)  # without counting references, for which threads would wait
 def _pair_bound(
     lanes: FloatArray, squares: FloatArray, best: FloatArray, edges: Edges, keys: Edges, terms: Terms, t: int, i: int
 ) -> np.float32:

@@ -30,12 +30,14 @@ from se_gnn.similarity.cpu.bounds import (
     SHORT,
     UNIT,
     Centers,
-    Directions,
     Edges,
+    ShortVectors,
     Terms,
+    directions,
     first_bounds,
     pair_bounds,
     rounding,
+    shorter,
 )
 from se_gnn.similarity.cpu.matching import Vectors
 
@@ -88,14 +90,15 @@ class Search:
         asking, answering = (
             measure.points(torch.from_numpy(vectors.moved[side.nodes])).numpy() for side in (self.queries, self.cases)
         )
-        directions = Directions.of(answering, unit=measure.unit)
-        own, theirs = self.way
-        self.levels = [
-            (Edges.of(own, vectors, directions, width), Edges.of(theirs, vectors, directions, width))
-            for width in (SHORT, LONG)
-        ]
-        self.centers = Centers.of(*self.levels[0], self.terms)
-        self.asking, self.answering = directions.nodes(asking), directions.nodes(answering)
+        axes = directions(answering)
+        edges, keys = (Edges.of(side, vectors, axes, unit=measure.unit) for side in self.way)
+        quick = edges._replace(short=shorter(edges.short)), keys._replace(short=shorter(keys.short))
+        self.levels = [quick, (edges, keys)]
+        self.centers = Centers.of(*quick, self.terms)
+        self.asking, self.answering = (
+            ShortVectors.of(points, np.repeat(np.arange(len(points)), 2).reshape(-1, 2), axes)
+            for points in (asking, answering)
+        )
         # queries that lie close come close: what one of them looks at is then still in the cache for the next
         self.order = np.asarray(KDTree(self.asking.short, leafsize=TOGETHER).indices, np.int64)
 
