@@ -12,19 +12,10 @@ from importlib import resources
 
 import jinja2
 
+from se_gnn import number_format
 from se_gnn.display.text import shorten
-from se_gnn.explain.text import (
-    agreeing_facts,
-    contrast_edges,
-    contrast_values,
-    contrast_words,
-    joint,
-    rows_beside,
-    side_by_side,
-)
-from se_gnn.number_format import decimal, effect, percent, tenths
-from se_gnn.plot.style import class_style, isolated, readable
-from se_gnn.plot.svg import coordinate, match_class, type_look
+from se_gnn.explain import text
+from se_gnn.plot import style, svg
 
 STYLES = (
     "colors.css", "page.css", "tables.css", "card.css", "memory.css", "predictions.css", "node.css", "matching.css",
@@ -53,7 +44,7 @@ def script(names: tuple[str, ...] = SCRIPTS) -> str:
 
 def class_colors(num_classes: int) -> str:
     """The colors of the classes as rules that follow those of the page."""
-    return "".join(f".c{label} {{ --class: {class_style(label).color}; }}\n" for label in range(num_classes))
+    return "".join(f".c{label} {{ --class: {style.class_style(label).color}; }}\n" for label in range(num_classes))
 
 
 def page_environment(packages: Sequence[str] = ("se_gnn.report",)) -> jinja2.Environment:
@@ -71,26 +62,10 @@ def page_environment(packages: Sequence[str] = ("se_gnn.report",)) -> jinja2.Env
         lstrip_blocks=True,
     )
     environment.filters.update(
-        percent=percent,
-        tenths=tenths,
-        decimal=decimal,
-        effect=effect,
-        readable=readable,
-        isolated=isolated,
-        shorten=shorten,
-        coordinate=coordinate,
+        {name: getattr(number_format, name) for name in ("percent", "tenths", "decimal", "effect")}
     )
-    environment.globals.update(
-        type_look=type_look,
-        match_class=match_class,
-        joint=joint,
-        agreeing_facts=agreeing_facts,
-        contrast_words=contrast_words,
-        contrast_values=contrast_values,
-        contrast_edges=contrast_edges,
-        side_by_side=side_by_side,
-        rows_beside=rows_beside,
-        vote_actions=lambda node: "",
-        link_edges=False,
+    environment.filters.update(
+        readable=style.readable, isolated=style.isolated, shorten=shorten, coordinate=svg.coordinate
     )
+    environment.globals.update(text=text, svg=svg, vote_actions=lambda node: "", link_edges=False)
     return environment
