@@ -107,22 +107,21 @@ def test_the_memory_it_may_take_does_not_change_a_bit(budget, measure, device, m
 
 @pytest.mark.parametrize("max_edges", [None, 12])
 @pytest.mark.parametrize("measure", ["cosine", "distance"])
-def test_products_held_for_some_local_graphs_at_a_time_change_no_bit(measure, max_edges, monkeypatch):
-    graph = random_graph(4, num_nodes=120, num_edges=240, num_labeled=20, isolated=(3, 40))
+def test_products_held_for_some_edges_at_a_time_change_no_bit(measure, max_edges, monkeypatch):
+    graph = random_graph(4, num_nodes=120, num_edges=600, num_labeled=20, isolated=(3, 40))
     h = continuous(5, graph.num_nodes, 7)
     sides = Sides.of(graph, SimilaritySettings(measure=measure, max_edges=max_edges))
-    whole, made = sides.structure(h), []
-    monkeypatch.setattr(backend, "FEWEST", 1)
-    multiplied = backend.multiplied
-    monkeypatch.setattr(backend, "multiplied", lambda *given: made.append(given) or multiplied(*given))
-    for size in (1 << 13, 1 << 14, 1 << 15):
-        monkeypatch.setattr(matching, "GRAM_BYTES", size)
-        for name in ("GRAM_BYTES", "HELD_BYTES"):
-            monkeypatch.setattr(backend, name, size)
-        made.clear()
-        assert torch.equal(sides.structure(h), whole)
-        assert len(made) > 1
-        assert len({len(nodes) for _, nodes, _ in made}) == 1  # all nodes every time: no product is formed twice
+    whole, made, multiplied = sides.structure(h), [], matching.multiplied
+    monkeypatch.setattr(matching, "multiplied", lambda *given: made.append(given) or multiplied(*given))
+    monkeypatch.setattr(matching.numba, "get_num_threads", lambda: 1)
+    monkeypatch.setattr(backend, "CHUNK_BYTES", 1 << 13)
+    assert torch.equal(sides.structure(h), whole)
+    assert len(made) == 1  # matches are held for some edges at a time, and no product is formed twice
+    for name in ("GRAM_BYTES", "HELD_BYTES"):
+        monkeypatch.setattr(backend, name, 1 << 10)
+    made.clear()
+    assert torch.equal(sides.structure(h), whole)
+    assert len(made) > 1
 
 
 @settings(max_examples=50)

@@ -6,9 +6,6 @@ dimensions.
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numba
@@ -23,16 +20,11 @@ from se_gnn.device import items_within
 from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.progress import tiles
 from se_gnn.similarity.backend import Backend, Nearest, Points, few_wanted
-from se_gnn.similarity.cpu.lanes import LANES
 from se_gnn.similarity.cpu.matching import (
     GRAM_BYTES,
     ROOM,
     Matcher,
-    NodeProducts,
     Vectors,
-    multiplied,
-    packed,
-    take_queries,
 )
 from se_gnn.similarity.cpu.pairs import pair_matches, pair_means
 from se_gnn.similarity.edges import edge_vectors
@@ -44,7 +36,6 @@ if TYPE_CHECKING:
 
 CHUNK_BYTES = 1 << 27  # matches held at a time: more would only cost memory
 HELD_BYTES = 1 << 29  # products of nodes held at a time, at most: reading them is less work than forming them again
-FEWEST = 16  # local graphs whose products are held at a time, at least: fewer would cost more than they save
 MANY = 2**16  # similarities that are worth a thread
 
 
@@ -83,11 +74,16 @@ class CpuBackend(Backend):
         return total.sums
 
     def means(self, points: Points, way: Way, budget: int) -> Tensor:
-        """Some local graphs at a time, and some queries at a time."""
-        held = max(GRAM_BYTES, min(budget // 4, HELD_BYTES))
-        means = [_streamed(matcher, budget) for matcher in _matchers(Vectors.of(points), way, held)]
+        """P M, Eq. (6), [T, L], with some rows of M at a time."""
+        (queries, keys), held = way, max(GRAM_BYTES, min(budget // 4, HELD_BYTES))
+        step = items_within(min(budget, CHUNK_BYTES), 8 * max(1, keys.num_local), max(1, len(queries)))
+        matcher = Matcher(Vectors.of(points), queries, keys, held)
+        sums = RunningSums(queries.rows(points.device), keys.num_local)
+        for part in tiles(len(queries), step, unit="edge"):
+            best, _ = matcher.match(part.start, part.stop)
+            sums.add(queries.weighted(torch.from_numpy(best), part.start))
         ROOM.give_back()
-        return torch.cat(means, dim=1) if len(means) > 1 else means[0]
+        return sums.mean()
 
     def listed_matches(
         self, points: Points, way: Way, asking: IntArray, ptr: IntArray, answers: IntArray
@@ -133,35 +129,6 @@ class CpuBackend(Backend):
 
 
 CPU = CpuBackend()
-
-
-def _matchers(vectors: Vectors, way: Way, held: int) -> Iterator[Matcher]:
-    """All queries, with as many local graphs at a time as the products of all nodes with theirs can be held for.
-
-    Each product is then formed once, and the work grows in proportion to the graph. If fewer than `FEWEST` local graphs
-    fit, all of them come at once, and products are formed for some of the queries at a time.
-    """
-    queries, keys = way
-    nodes, ends = take_queries(queries.ends, len(vectors.moved), len(vectors.moved) + 2 * LANES, 0)
-    count = math.ceil(4 * len(nodes) * len(keys.distinct_ends[0]) / held)
-    if not 0 < count <= max(1, keys.num_local // FEWEST):
-        yield Matcher(vectors, queries, keys, held)
-        return
-    for low, high in itertools.pairwise(np.linspace(0, keys.num_local, count + 1).astype(np.int64).tolist()):
-        part = keys if count == 1 else keys.select(np.arange(low, high))
-        gram = multiplied(vectors.moved, nodes, packed(vectors.moved, part.distinct_ends[0]))
-        yield Matcher(vectors, queries, part, held, NodeProducts(gram, ends))
-
-
-def _streamed(matcher: Matcher, budget: int) -> Tensor:
-    """P M, Eq. (6), [T, L], with some rows of M at a time."""
-    queries, num_local = matcher.queries, matcher.keys.num_local
-    step = items_within(min(budget, CHUNK_BYTES), 8 * max(1, num_local), max(1, len(queries)))
-    sums = RunningSums(queries.rows(torch.device("cpu")), num_local)
-    for part in tiles(len(queries), step, unit="edge"):
-        best, _ = matcher.match(part.start, part.stop)
-        sums.add(queries.weighted(torch.from_numpy(best), part.start))
-    return sums.mean()
 
 
 class RunningSums:

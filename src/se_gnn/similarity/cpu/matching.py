@@ -13,7 +13,6 @@ runs in a fixed order, so that neither the block size nor the number of threads 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -188,18 +187,6 @@ class Vectors:
         return Sized(ends, lengths, reach / (lengths * lengths))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NodeProducts:
-    """Products of the ends of queries with the ends of keys: all that scores are made of.
-
-    Shapes:
-        - **gram:** :math:`(U, P)` or more, **ends:** :math:`(Q, 2)` rows of ``gram``
-    """
-
-    gram: FloatArray
-    ends: Int32Array
-
-
 class Room(threading.local):
     """Memory for products, kept between calls of a thread: to be given fresh memory costs as much as to fill it."""
 
@@ -276,16 +263,11 @@ def _multiply(h: FloatArray, nodes: IntArray, right: FloatArray, gram: FloatArra
 class Matcher:
     """Matches query edges, some at a time; what the edges of each side alone decide is made once."""
 
-    def __init__(
-        self,
-        vectors: Vectors,
-        queries: LocalEdges,
-        keys: LocalEdges,
-        held: int | None = None,
-        products: NodeProducts | None = None,
-    ) -> None:
-        self.vectors, self.queries, self.keys, self.products = vectors, queries, keys, products
-        self.held = GRAM_BYTES if held is None else held  # bytes of products at a time
+    def __init__(self, vectors: Vectors, queries: LocalEdges, keys: LocalEdges, held: int = GRAM_BYTES) -> None:
+        self.vectors, self.queries, self.keys = vectors, queries, keys
+        self.held = held  # bytes of products at a time
+        # products of the ends of some queries, kept for the next call: a view of `ROOM`
+        self.first, self.ends, self.gram = 0, np.empty((0, 2), np.int32), np.empty((0, 0), np.float32)
         squares, reach = edge_squares(vectors.moved, keys.ends)  # [K]
         scale, offset = vectors.measure.scoring(torch.from_numpy(squares))
         scores = (scale / 4).numpy(), offset.numpy()  # an edge product is a quarter of four of nodes
@@ -309,9 +291,13 @@ class Matcher:
         if not len(self.keys):
             return np.full(shape, -np.inf, np.float32), np.full(shape, -1, np.int32)
         best, winners = np.empty(shape, np.float32), np.empty(shape, np.int32)
-        for part, some in self._products(low, high):
-            padded = np.concatenate([some.ends, np.zeros((-len(some.ends) % LANES, 2), np.int32)])
-            segment_argmax(some.gram, padded, self.scored, best[part], winners[part])
+        start = low
+        while start < high:
+            ends = self._ends_from(start)[: high - start]
+            padded = np.concatenate([ends, np.zeros((-len(ends) % LANES, 2), np.int32)])
+            part = slice(start - low, start - low + len(ends))
+            segment_argmax(self.gram, padded, self.scored, best[part], winners[part])
+            start += len(ends)
         every = ListedRows(np.arange(high - low + 1) * num_local, np.zeros(high - low, np.int64), np.arange(num_local))
         self.finish(slice(low, high), every, best.reshape(-1), winners.reshape(-1))
         return best, winners
@@ -324,19 +310,13 @@ class Matcher:
         else:
             to_distances(self.vectors.h, asking, self.answering, self.scored, rows, winners, best)
 
-    def _products(self, low: int, high: int) -> Iterator[tuple[slice, NodeProducts]]:
-        """Products for some of the queries at a time, with where they stand."""
-        if self.products is not None:
-            yield slice(None), NodeProducts(self.products.gram, self.products.ends[low:high])
-            return
-        moved, start = self.vectors.moved, low
-        most_nodes = self.held // (4 * COLUMNS * len(self.right))
-        while low < high:
-            least = 4 * LANES * numba.get_num_threads()
-            nodes, ends = take_queries(self.queries.ends[low:high], len(moved), most_nodes, least)
-            part = slice(low - start, low - start + len(ends))
-            yield part, NodeProducts(multiplied(moved, nodes, self.right), ends)
-            low += len(ends)
+    def _ends_from(self, low: int) -> Int32Array:
+        """Rows of ``gram`` of the ends of the queries from ``low`` on, of as many as products are held of, [B, 2]."""
+        if not self.first <= low < self.first + len(self.ends):
+            most_nodes, least = self.held // (4 * COLUMNS * len(self.right)), 4 * LANES * numba.get_num_threads()
+            nodes, self.ends = take_queries(self.queries.ends[low:], len(self.vectors.moved), most_nodes, least)
+            self.first, self.gram = low, multiplied(self.vectors.moved, nodes, self.right)
+        return self.ends[low - self.first :]
 
 
 @compiled(parallel=True)  # no fastmath: -inf must survive
