@@ -34,7 +34,7 @@ def votes(seed: int = 0, count: int = 200, noise: float = 0.2, **given) -> Votes
     drawn = 0.3 * (labels[:, None] == classes) + noise * generator.normal(size=(count, LABELED))
     similarities = Similarities(*(torch.from_numpy(drawn.astype("f4")) for _ in range(2)), 0.5)
     settings = Settings.of("best", **given).resolve()
-    answers, names = ClassAnswers(torch.from_numpy(classes), CLASSES), _tried(settings, LABELED)
+    answers, names = ClassAnswers(torch.from_numpy(classes), CLASSES), _tried(settings, LABELED, 500)
     found = answered(similarities, answers, names)
     folds, claims = folds_of(labels), found.max(axis=2)
     return Votes(settings, similarities, similarities, answers, labels, folds, names, found, claims)
@@ -71,7 +71,15 @@ def test_no_claim_reaches_99_percent_however_many_answers_are_right():
     ("labeled", "sizes"), [(15, [10, 15]), (60, [10, 20, 40, 60]), (300, [10, 20, 40, 100, 200, 300])]
 )
 def test_all_labeled_nodes_vote_if_they_are_few(labeled, sizes):
-    assert sorted({size for size, _, _ in _tried(Settings.of("best").resolve(), labeled)}) == sizes
+    assert sorted({size for size, _, _ in _tried(Settings.of("best").resolve(), labeled, 500)}) == sizes
+
+
+@pytest.mark.parametrize(("validated", "low", "high"), [(20, 0.04, 0.14), (100, 0.007, 0.6), (400, 0.005, 2.0)])
+def test_the_fewer_validation_nodes_the_closer_tau_stays_to_that_of_training(validated, low, high):
+    settings = Settings.of("best").resolve().decided("recipe", {"temperature": 0.07})
+    taus = [tau for _, _, tau in _tried(settings, 100, validated)]
+    assert low == pytest.approx(min(taus), rel=0.25)
+    assert high == pytest.approx(max(taus), rel=0.25)
 
 
 def test_confident_errors_raise_the_reserve():
@@ -123,7 +131,7 @@ def test_a_ranking_chooses_its_vote_by_its_own_figure():
     drawn = 0.1 * (labels[:, None] == classes) + 0.3 * generator.normal(size=(300, LABELED))
     similarities = Similarities(*(torch.from_numpy(drawn.astype("f4")) for _ in range(2)), 0.5)
     settings = Settings.of("best", best_by="roc_auc").resolve()
-    answers, names = ClassAnswers(torch.from_numpy(classes), 2), _tried(settings, LABELED)
+    answers, names = ClassAnswers(torch.from_numpy(classes), 2), _tried(settings, LABELED, 500)
     found = answered(similarities, answers, names)
     folds, claims = folds_of(labels), found.max(axis=2)
     tried = Votes(settings, similarities, similarities, answers, labels, folds, names, found, claims)

@@ -97,7 +97,7 @@ PROFILE: Values = {**LAYERS, "steps": 1, "attribute_scaling": "pieces", "attribu
 ROLES: Values = {**PROFILE, "role_weight": 5.0}
 
 SOMETIMES: Mapping[str, Values] = {"columns": COLUMNS, "profile": PROFILE, "roles": ROLES}  # offered to some graphs
-FOR_ROLES = ("profile", "roles", "layers")  # offered where nodes have no attributes but their role
+FOR_ROLES = ("profile", "roles")  # offered where nodes have no attributes but their role
 
 # a number is predicted from columns: a node reads its own, the means of its neighbors', and its neighbors' known values
 COLUMN_VALUES: Values = {"aggregation": "own", "read_neighbors": True, "read_values": True, "value_scale": "raw"}

@@ -42,6 +42,7 @@ NUM_NEAREST = (10, 20, 40, 100, 200, 500)  # K; all labeled nodes, if they are f
 NODE_WEIGHTS = (0.5, 0.7, 0.9)  # lambda: structure always has a share
 SMALLEST_TAU, LARGEST_TAU = 0.005, 2.0
 TAUS = tuple(float(tau) for tau in np.geomspace(SMALLEST_TAU, LARGEST_TAU, 16))
+NODES_PER_FACTOR = 10  # validation nodes for each factor by which tau may differ from that of training
 RESERVES = (0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3)
 LEAST = 0.011  # what the likeliest class never gets: claims stay below 99%, also after rounding
 FEW = 20  # fewer validation nodes are too few to choose by
@@ -142,7 +143,8 @@ def _best_for_numbers(model: SEGNN, graph: Graph, max_memory: int | str | None) 
     """K, lambda and tau by the squared error on the validation nodes; numbers have no probabilities to calibrate."""
     trained = Model(model, graph, model.settings, max_memory=max_memory)
     similarities = trained.similarity.compare(trained.similarity.items(graph.validation), trained.cases.items)
-    truth, names = graph.values[graph.validation], _tried(model.settings, len(graph.train))
+    truth = graph.values[graph.validation]
+    names = _tried(model.settings, len(graph.train), len(truth))
     found = answered(similarities, trained.cases.answers_on(model.device), names)[:, :, 0]  # [V, T]
     losses = np.square(found - truth).sum(axis=1) / np.square(truth - truth.mean()).sum()
     size, weight, tau = names[int(losses.argmin())]
@@ -197,7 +199,7 @@ class Votes:
         )
         answers = trained.cases.answers_on(model.device)
         assert isinstance(answers, ClassAnswers)
-        names = _tried(settings, len(graph.train))
+        names = _tried(settings, len(graph.train), len(graph.validation))
         found, claims = answered(similarities, answers, names), answered(final, answers, names).max(axis=2)
         return cls(settings, similarities, final, answers, graph.labels[nodes], folds, names, found, claims)
 
@@ -319,12 +321,17 @@ def _figure(probabilities: FloatArray, labels: IntArray, by: str) -> float:
     return -np.inf if value is None else float(value)
 
 
-def _tried(settings: Resolved, labeled: int) -> list[tuple[int, float, float]]:
-    """K, lambda and tau of all votes that are tried; settings that the user gave are not varied."""
+def _tried(settings: Resolved, labeled: int, validated: int) -> list[tuple[int, float, float]]:
+    """K, lambda and tau of all votes that are tried; settings that the user gave are not varied.
+
+    With few validation nodes tau stays near that of training: 21 nodes cannot tell a tau of 0.005 from one of 2.
+    """
     size = settings.vote.num_nearest
     sizes = [size] if settings.is_given("num_nearest") else sorted({min(k, labeled) for k in (*NUM_NEAREST, size)})
     weights = (settings.similarity.node_weight,) if settings.is_given("node_weight") else NODE_WEIGHTS
-    taus = (settings.vote.temperature,) if settings.is_given("temperature") else TAUS
+    tau, most = settings.vote.temperature, max(2.0, validated / NODES_PER_FACTOR)
+    near = tuple(one for one in TAUS if tau / most <= one <= tau * most)
+    taus = (tau,) if settings.is_given("temperature") else near
     return [(k, weight, tau) for weight, k, tau in itertools.product(weights, sizes, taus)]
 
 
