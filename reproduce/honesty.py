@@ -36,15 +36,13 @@ random forest reads the columns of a node, their means over its neighbors, and t
 
 The first table shows the average precision with which flipped labels are found, and the share of labels that the audit
 flags if none is flipped. All numbers are in percent, means over one to three seeds on two CPU cores
-(`make reproduce-honesty QUICK=1`). Sets without a figure in the column *by chance* of the second table were measured
-before votes of 100 cases were tried."""
+(`make reproduce-honesty QUICK=1`)."""
 ANSWERS_ABOUT = """\
 The second table judges the predictions: on tables those of all nodes that were neither trained on nor used for
 validation, on public graphs those of the test nodes. Accuracy is measured by the right classes. Calibration is measured
 by labels that are flipped as often as those of training; *by chance* is the error that as many nodes would show if
-every probability were exact. In `traders`, each class deals with another one: the one recipe of `--quick` expects edges
-to join nodes of one class, and `se-gnn train --quick` warns about it. The default tries recipes for such graphs as
-well."""
+every probability were exact. In `traders`, each class deals with another one, so `--quick` trains the recipe `steps`
+there."""
 
 
 def series_of(dataset: str, noise: str) -> Series:

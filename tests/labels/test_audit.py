@@ -9,7 +9,7 @@ import pytest
 
 from se_gnn import SEGNNClassifier
 from se_gnn.errors import InputError
-from se_gnn.graph import Graph
+from se_gnn.graph import Graph, Split
 from se_gnn.labels import Finding, audit
 from strategies import random_graph, small_settings, untrained
 
@@ -23,6 +23,17 @@ def test_every_labeled_node_has_a_row_and_the_most_suspicious_is_first(model, fo
     rows = list(found)
     assert sorted(row.node for row in rows) == model.graph.train.tolist()
     assert [row.suspicion for row in rows] == sorted((row.suspicion for row in rows), reverse=True)
+
+
+def test_the_audit_says_which_labels_it_does_not_judge(model):
+    graph = model.graph
+    some, others = graph.validation[:5], graph.validation[5:]
+    spare = graph.num_nodes - len(graph.train) - 5
+    judged = audit(model.with_labels(graph.target, Split(train=graph.train, validation=some)), num_orders=1)
+    assert len(others)
+    assert judged.not_judged == (
+        f"The labels of nodes that do not vote are not judged: 5 validation, {spare} that the split leaves out."
+    )
 
 
 def test_the_vote_on_a_labeled_node_leaves_it_out(model, found):

@@ -99,6 +99,18 @@ def test_a_model_that_is_surer_than_those_of_the_folds_holds_more_in_reserve():
     assert chosen.reserve > plain.reserve or chosen.temperature > plain.temperature
 
 
+def test_k_and_lambda_have_the_lowest_log_loss_of_their_calibrated_votes():
+    tried = votes(noise=0.5)
+    rows = np.ones(len(tried.labels), bool)
+    losses, log_losses, _ = tried._losses(tried.probabilities, tried.claims, rows)
+    best, _ = tried._best(rows)
+    calibrated = {}
+    for i in np.argsort(losses, kind="stable").tolist():
+        calibrated.setdefault(tried.names[i][:2], i)
+    assert best in calibrated.values()
+    assert log_losses[best] == min(log_losses[i] for i in calibrated.values())
+
+
 def test_given_settings_are_not_varied():
     tried = votes(num_nearest=15, node_weight=0.3, reserve=0.25)
     chosen = tried.chosen()

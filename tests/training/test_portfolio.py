@@ -21,6 +21,8 @@ from se_gnn.training.portfolio import (
     chosen_recipe,
     member_seed,
     offered_recipes,
+    quick_warning,
+    single_recipe,
     standard_error,
     with_members,
     worth_more_epochs,
@@ -209,6 +211,25 @@ def test_without_validation_nodes_the_first_recipe_is_taken_and_said():
     assert "recipe 'smooth': there are no validation nodes to choose by" in told
     few = "there are no validation nodes to choose by; probabilities are not calibrated"
     assert told[-1] == f"K = 20, lambda = 0.5, tau = 0.05: {few}"
+
+
+def across(**given) -> Graph:
+    """Nodes of two classes in a ring, so that every edge joins different classes."""
+    count = 80
+    features = np.random.default_rng(0).normal(size=(count, 4)).astype("f4")
+    edges = [(i, (i + step) % count) for i in range(count) for step in (1, 3)]
+    parts = {"train": range(0, 50), "validation": range(50, 80)}
+    return Graph.build(features=features, edges=edges, labels=[0, 1] * (count // 2), **parts, **given)
+
+
+def test_a_single_recipe_fits_edges_that_join_different_classes():
+    settings = quick(members=1, portfolio=False)
+    chosen = single_recipe(across(), settings.resolve(across()))
+    assert chosen.encoder.aggregation == "steps"
+    assert "recipe 'steps': most recipes expect edges" in str(chosen.decisions[-1])
+    assert quick_warning(across()) is None
+    given = settings.changed(aggregation="pagerank").resolve(across())
+    assert single_recipe(across(), given) is given
 
 
 def test_fewer_labeled_nodes_than_k_are_no_error_by_default():

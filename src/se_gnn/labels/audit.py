@@ -138,6 +138,15 @@ class Audit:
             Finding.INFLUENTIAL: (effects.weight >= INFLUENTIAL * average) & (effects.used > 0),
         }
 
+    @property
+    def not_judged(self) -> str:
+        """Which labels the audit does not judge, as a sentence; empty if it judges all of them."""
+        graph, split = self.graph, dict(self.graph.split.items())
+        spare = int(graph.target.known.sum()) - sum(map(len, split.values()))
+        left = [f"{len(split[part]):,} {part}" for part in ("validation", "calibration", "test") if len(split[part])]
+        left += [f"{spare:,} that the split leaves out"] if spare else []
+        return f"The labels of nodes that do not vote are not judged: {', '.join(left)}." if left else ""
+
     def row(self, position: int) -> AuditRow:
         """The labeled node at a position of ``graph.train``."""
         graph, effects, values, i = self.graph, self.effects, self.values, position

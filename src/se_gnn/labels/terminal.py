@@ -58,6 +58,7 @@ def audit_text(found: Audit, top: int) -> str:
             table(["finding", "nodes", "share"], counts),
             f"Most suspicious first\n{table(header, rows, names=left)}",
             paragraph(f"About {percent(judged.rate)} of the labels are estimated to be wrong. {tested}"),
+            *([paragraph(found.not_judged)] if found.not_judged else []),
             "\n".join(f"{name}: {meaning}" for name, meaning in about.items()),
         ]
     )

@@ -7,10 +7,11 @@ model's figures are *cross-fitted* too: each fold is answered by the vote that t
 
 With n such nodes no class gets more than 1 - 3 / (n + 2): if n answers are all correct, up to 3 in n may still be wrong
 (the rule of three, 95% confidence). Nor does any class get 99%, however many nodes there are. At least this share of
-the vote is held in reserve. Tau and the reserve have the lowest log loss, to which the gap between the mean claim and
-the share of correct answers is added: the log loss alone prefers claims that are too low. The claims are those of the
-model itself, as new nodes get them: the models outside the folds may be surer or less sure. Settings that the user gave
-are not changed. Shapes: T validation nodes, L labeled nodes, C classes, V votes that are tried.
+the vote is held in reserve. For each K and lambda, tau and the reserve have the lowest log loss, to which the gap
+between the mean claim and the share of correct answers is added: the log loss alone prefers claims that are too low.
+The claims are those of the model itself, as new nodes get them: the models outside the folds may be surer or less sure.
+Of these votes, the one with the lowest log loss is taken. Settings that the user gave are not changed. Shapes: T
+validation nodes, L labeled nodes, C classes, V votes that are tried.
 """
 
 from __future__ import annotations
@@ -48,10 +49,10 @@ LEAST = 0.011  # what the likeliest class never gets: claims stay below 99%, als
 FEW = 20  # fewer validation nodes are too few to choose by
 NUM_FOLDS = 5
 MOST_PAIRS = 50_000_000  # validation and labeled nodes that are compared; of more, some validation nodes are left out
-GAP = 4.0  # weight of the gap between claims and correct answers; 1 is its own share of a log-likelihood
+GAP = 12.0  # weight of the gap between claims and correct answers; 1 is its own share of a log-likelihood
 CLOSE = 0.5  # standard errors by which a figure that is as good may be lower
 CLOSE_RANKING = 0.002
-CHOSEN_BY_LOSS = ("accuracy", "loss")  # with these as best_by the log loss chooses tau
+CHOSEN_BY_LOSS = ("accuracy", "loss")  # with these as best_by the log loss chooses the vote
 SURE = 0.99
 
 ModelOf = Callable[[Resolved, int], SEGNN]  # with some settings, chosen outside a fold; the fold -1: by all nodes
@@ -213,16 +214,14 @@ class Votes:
             tau = self._finer(size, weight, tau, reserve)
         probabilities = answered(self.similarities, self.answers, [(size, weight, tau)])
         claims = answered(self.final, self.answers, [(size, weight, tau)]).max(axis=2)
-        reserve = float(f"{self._losses(probabilities, claims, rows)[1][0]:.3g}")
+        reserve = float(f"{self._losses(probabilities, claims, rows)[2][0]:.3g}")
         found = (1 - reserve) * probabilities[0] + reserve / self.answers.num_classes
         loss = log_loss(found, self.labels)
         right = int((probabilities[0].argmax(axis=1) == self.labels).sum())
-        correct = f"{right} of {len(self.labels):,} validation nodes correct"
-        among = "the most accurate" if by == "accuracy" else f"the best by {by.replace('_', ' ')}"
         count = len({name[:2] for name in self.names}) if by in CHOSEN_BY_LOSS else len(self.names)
-        reason = f"best log loss ({loss:.3f}) among {among} of {count} settings ({correct})"
-        if by == "loss":
-            reason = f"best log loss ({loss:.3f}) of {count} settings ({correct})"
+        among = "" if by in CHOSEN_BY_LOSS else f"among the best by {by.replace('_', ' ')} "
+        correct = f"{right} of {len(self.labels):,} validation nodes correct"
+        reason = f"best log loss ({loss:.3f}) {among}of {count} settings ({correct})"
         return VoteChoice(size, weight, tau, reserve, reason, right)
 
     def cross_fitted(self) -> dict[str, Any]:
@@ -254,11 +253,11 @@ class Votes:
 
     def _losses(
         self, probabilities: FloatArray, claims: FloatArray, rows: BoolArray
-    ) -> tuple[Float64Array, Float64Array]:
-        """The loss of each vote on some nodes with the best reserve, and this reserve, [V] each.
+    ) -> tuple[Float64Array, Float64Array, Float64Array]:
+        """The loss of each vote on some nodes with the best reserve, its log loss, and this reserve, [V] each.
 
-        Beside the log loss it counts how far the mean claim is from the share of correct answers. Two more that are
-        correct and two that are wrong are assumed, so that a share of 100% is never claimed.
+        Beside the log loss, the loss counts how far the mean claim is from the share of correct answers. Two more that
+        are correct and two that are wrong are assumed, so that a share of 100% is never claimed.
         """
         truth = np.flatnonzero(rows)
         count, labels, num_classes = len(truth), self.labels[truth], probabilities.shape[2]
@@ -270,52 +269,45 @@ class Votes:
         if self.settings.is_given("reserve"):
             reserves = [self.settings.vote.reserve]
 
-        def loss(reserve: float) -> Float64Array:
+        def both(reserve: float) -> tuple[Float64Array, Float64Array]:
             log_loss = -np.log(np.clip((1 - reserve) * own + reserve / num_classes, 1e-8, 1)).mean(axis=1)
             gap = (1 - reserve) * claimed + reserve / num_classes - right
-            found: Float64Array = log_loss + GAP * np.square(gap) / (2 * right * (1 - right))
-            return found
+            return log_loss + GAP * np.square(gap) / (2 * right * (1 - right)), log_loss
 
-        losses = np.stack([loss(reserve) for reserve in reserves])
-        return losses.min(axis=0), np.array(reserves)[losses.argmin(axis=0)]
+        losses, log_losses = np.stack([both(reserve) for reserve in reserves], axis=1)  # [R, V] each
+        best, votes = losses.argmin(axis=0), np.arange(len(own))
+        return losses[best, votes], log_losses[best, votes], np.array(reserves)[best]
 
     def _best(self, rows: BoolArray) -> tuple[int, float]:
         """The best vote by some nodes, and its reserve.
 
-        Each K and lambda gets the tau with the lowest log loss. Of these votes, those close to the best by ``best_by``
-        remain (if that is accuracy, also by balanced accuracy), and the lowest log loss decides. If ``best_by`` is
-        neither accuracy nor the loss, it chooses tau as well.
+        Each K and lambda gets the tau with the lowest loss; of these votes, the one with the lowest log loss is taken.
+        Other figures than accuracy and the loss, given as ``best_by``, choose K, lambda and tau themselves.
         """
         by = self.settings.selection.best_by
-        losses, reserves = self._losses(self.probabilities, self.claims, rows)
-        candidates = np.arange(len(losses))
+        losses, log_losses, reserves = self._losses(self.probabilities, self.claims, rows)
         if by in CHOSEN_BY_LOSS:
             groups: dict[tuple[int, float], list[int]] = {}
             for i, (size, weight, _) in enumerate(self.names):
                 groups.setdefault((size, weight), []).append(i)
-            candidates = np.array([min(group, key=lambda i: losses[i]) for group in groups.values()])
-        if by != "loss":
-            candidates = self._close(candidates, rows, by)
-        if by == "accuracy":
-            candidates = self._close(candidates, rows, "balanced_accuracy")
-        best = int(min(candidates, key=lambda i: losses[i]))
+            calibrated = [min(group, key=lambda i: losses[i]) for group in groups.values()]
+            best = min(calibrated, key=lambda i: log_losses[i])
+        else:
+            best = int(min(self._close(rows, by), key=lambda i: losses[i]))
         return best, float(reserves[best])
 
-    def _close(self, candidates: IntArray, rows: BoolArray, by: str) -> IntArray:
-        """Those of some votes whose figure is as good as the best one."""
+    def _close(self, rows: BoolArray, by: str) -> IntArray:
+        """The votes whose figure is as good as the best one."""
         labels = self.labels[rows]
-        figures = np.array([_figure(self.probabilities[i, rows], labels, by) for i in candidates])
+        figures = np.array([_figure(found[rows], labels, by) for found in self.probabilities])
         margin = CLOSE_RANKING if by in RANKINGS else CLOSE * standard_error(figures.max(), by, len(labels))
-        close: IntArray = candidates[figures >= figures.max() - margin]
-        return close
+        return np.flatnonzero(figures >= figures.max() - margin)
 
 
 def _figure(probabilities: FloatArray, labels: IntArray, by: str) -> float:
-    """A figure of some answers; -inf if it is not defined. The two that are used most are written out for speed."""
-    if by in ("accuracy", "balanced_accuracy"):
+    """A figure of some answers; -inf if it is not defined. Balanced accuracy is written out for speed."""
+    if by == "balanced_accuracy":
         right = probabilities.argmax(axis=1) == labels
-        if by == "accuracy":
-            return float(right.mean())
         return float(np.mean([right[labels == label].mean() for label in np.unique(labels)]))
     value = classification_metrics(probabilities, labels)[by]
     return -np.inf if value is None else float(value)

@@ -50,6 +50,7 @@ from se_gnn.training.portfolio import (
     chosen_recipe,
     member_seed,
     offered_recipes,
+    single_recipe,
     unused_edge_data,
     why_offered,
     why_recipe,
@@ -216,7 +217,7 @@ class _Fit:
         """From settings to a model."""
         selection, members = self.settings.selection, self.settings.encoder.members
         validated = len(self.graph.validation) > 0
-        variants = {"training": self.settings}
+        variants = {"training": single_recipe(self.graph, self.settings)}
         if selection.portfolio:
             recipes = offered_recipes(self.graph, self.settings)
             variants = recipes if validated else {name: recipes[name] for name in list(recipes)[:1]}

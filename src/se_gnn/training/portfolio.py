@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.graph.columns import NumberColumn, StructureColumn
 from se_gnn.graph.graph import homophily
 from se_gnn.settings import Decision, Resolved
-from se_gnn.settings.presets import FOR_ROLES, RECIPES
+from se_gnn.settings.presets import DEFAULT_PRESET, FOR_ROLES, RECIPES
 
 if TYPE_CHECKING:
     from se_gnn.training.fit import Finished
@@ -80,31 +80,65 @@ def _number_recipes(graph: Graph) -> list[str]:
     return [name, f"{name}-log"] if skewed else [name]
 
 
-def quick_warning(graph: Graph) -> str | None:
-    """A warning if `--quick` is likely to be inaccurate: its one recipe expects edges to join nodes of one class.
+def single_recipe(graph: Graph, settings: Resolved) -> Resolved:
+    """The settings of the only recipe, if there is no portfolio: those of `steps` if edges join different classes.
 
     Only the labels of training nodes count, so that nothing is learned about the others.
+    """
+    if settings.preset != DEFAULT_PRESET or settings.selection.portfolio or settings.is_given("aggregation"):
+        return settings
+    found = _edges_of_one_class(graph)
+    if found is None or found.share >= found.chance - 2 * found.error:
+        return settings
+    reason = f"most recipes expect edges to join nodes of one class, but only {found}"
+    return settings.with_recipe("steps").decided("graph", {}, Decision("recipe 'steps'", reason))
+
+
+def quick_warning(graph: Graph) -> str | None:
+    """A warning if `--quick` is likely to be inaccurate: its recipe expects that edges say something about classes.
 
     >>> known = {"features": [[0.0]] * 8, "labels": [0, 1] * 4, "train": range(8), "validation": []}
     >>> quick_warning(Graph.build(edges=[(i, i + 2) for i in range(6)], **known)) is None
     True
-    >>> "but 0% of the 7 edges between" in quick_warning(Graph.build(edges=[(i, i + 1) for i in range(7)], **known))
+    >>> "but 50% of the 8 edges between" in quick_warning(
+    ...     Graph.build(edges=[(i, i + 1) for i in range(0, 8, 2)] + [(i, i + 2) for i in range(4)], **known)
+    ... )
     True
     """
+    found = _edges_of_one_class(graph)
+    if found is None or abs(found.share - found.chance) > 2 * found.error:
+        return None
+    return (
+        f"--quick trains the recipe 'smooth', which expects edges to join nodes of one class, but {found}: train "
+        "without --quick if its accuracy disappoints"
+    )
+
+
+class _OneClass(NamedTuple):
+    """The share of some edges that join nodes of one class, what chance would give, and its standard error."""
+
+    share: float
+    chance: float
+    error: float
+    edges: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.share:.0%} of the {self.edges:,} edges between training nodes do ({self.chance:.0%} expected by "
+            "chance)"
+        )
+
+
+def _edges_of_one_class(graph: Graph) -> _OneClass | None:
+    """How many edges between training nodes join nodes of one class; None: there are no such edges, or no classes."""
     if graph.predicts_numbers:
         return None
     labels = np.full(graph.num_nodes, UNKNOWN)
     labels[graph.train] = graph.labels[graph.train]
-    alike, chance, known = homophily(graph, labels)
-    if alike is None or chance is None:
+    share, chance, edges = homophily(graph, labels)
+    if share is None or chance is None:
         return None
-    if alike > chance + 2 * math.sqrt(chance * (1 - chance) / known):
-        return None
-    return (
-        f"--quick trains the recipe 'smooth', which expects edges to join nodes of one class, but {alike:.0%} of the "
-        f"{known:,} edges between training nodes do ({chance:.0%} expected by chance): train without --quick if "
-        "its accuracy disappoints"
-    )
+    return _OneClass(share, chance, math.sqrt(chance * (1 - chance) / edges), edges)
 
 
 def chosen_recipe(figures: Sequence[float], best_by: str, num_val: int) -> int:

@@ -119,5 +119,6 @@ def _findings(trained: Model) -> dict[str, Any]:
     found: dict[str, Any] = {"suggestions": suggestions, "history": Memory(trained).history}
     if trained.graph.predicts_numbers:
         return {**found, "audit": audit_values(trained), "most": SHOWN}
-    rows = [row for row in audit(trained) if row.findings or row.suggested != row.label][:SHOWN]
-    return {**found, "rows": rows}
+    audited = audit(trained)
+    rows = [row for row in audited if row.findings or row.suggested != row.label][:SHOWN]
+    return {**found, "rows": rows, "not_judged": audited.not_judged}
