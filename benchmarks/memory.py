@@ -71,9 +71,9 @@ def time_and_memory(reports: Sequence[JobReport], details: Mapping[str, Any] | N
     )
 
 
-def peak_bytes() -> int:
-    """Largest resident memory of this process so far, or since :func:`reset_peak`."""
-    found = _status("VmHWM")
+def peak_bytes(process: int | None = None) -> int:
+    """Largest resident memory of this process, or another one, so far, or since :func:`reset_peak`."""
+    found = _status("VmHWM", process)
     if found is not None:
         return found
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -119,9 +119,9 @@ def reset_peak() -> None:
         return
 
 
-def _status(field: str) -> int | None:
+def _status(field: str, process: int | None = None) -> int | None:
     try:
-        lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
+        lines = Path(f"/proc/{process or 'self'}/status").read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:
         return None
     for line in lines:

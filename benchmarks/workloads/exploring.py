@@ -53,7 +53,6 @@ def slider(case: Case, run: RunSettings) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="se-gnn-slider-") as folder:
         _save(graph, Path(folder), case, run)
         with serving(Path(folder)) as server, sync_playwright() as driver:
-            _wait_for_novelty(server)
             browser = driver.chromium.launch(executable_path=browser_path, args=FLAGS)
             page = browser.new_page(viewport={"width": 1440, "height": 900})
             for node in nodes[: 1 if run.quick else None]:
@@ -97,7 +96,6 @@ def batch(case: Case, run: RunSettings) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="se-gnn-batch-") as folder:
         _save(known, Path(folder), case, run)
         with serving(Path(folder)) as server:
-            _wait_for_novelty(server)
             for name in seconds:
                 _post(server, name, body, len(rows))  # the first one loads what tables need
             for _ in range(run.rounds(case.rounds)):
@@ -121,16 +119,6 @@ def _save(graph: Graph, folder: Path, case: Case, run: RunSettings) -> None:
     chosen = ours.settings_for(graph, preset=case.preset, settings=case.settings)
     trained = ours.trained_model(graph, chosen, seed=run.seed, num_epochs=1 if run.quick else TRAINING_EPOCHS)
     save_model(trained, folder)
-
-
-def _wait_for_novelty(server: Server) -> None:
-    """Wait until the server has also judged which nodes are unlike any known one, which it does in the background."""
-    for _ in range(300):
-        with server.connect() as connection:
-            connection.request("GET", "/v1/nodes/%230")
-            if json.loads(connection.getresponse().read())["answered"] is not None:
-                return
-        time.sleep(0.1)
 
 
 def _rows(table: Any) -> list[dict[str, Any]]:

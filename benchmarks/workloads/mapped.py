@@ -1,4 +1,4 @@
-"""A graph that is streamed from Parquet, mapped, embedded in blocks, predicted on, explained and reported on."""
+"""A graph that is streamed from Parquet, mapped, embedded in blocks, predicted on, explained, reported on, served."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ import torch
 from benchmarks.cases import Case
 from benchmarks.measure import Outcome, RunSettings, Spread
 from benchmarks.memory import AllocatedPeak, peak_bytes, reset_peak, resident_bytes, run_apart, time_and_memory
+from benchmarks.workloads.serving import explain_some as explain_over_http
+from benchmarks.workloads.serving import serving
 from se_gnn.device import memory_budget
 from se_gnn.explain import explain
 from se_gnn.model import SEGNN, Model
@@ -53,41 +55,100 @@ def _measured(case: Case, run: RunSettings, *, num_nodes: int, sample: int, max_
 
 
 def explaining(case: Case, run: RunSettings) -> Outcome:
-    """Train on a part, import 10,000,000 nodes and 100,000,000 edges like it, explain a node, write the report."""
+    """Train on a part, import 10,000,000 nodes and 100,000,000 edges like it, explain, report, serve.
+
+    ``SE_GNN_MAPPED_FOLDER`` names a folder in which graph and models stay for the next run, which does not make them
+    again; embeddings are computed again.
+    """
     num_nodes, part = (2_000, 500) if run.quick else (10_000_000, 20_000)
-    quick = [text for name in ("portfolio=false", "members=1", "epochs=20") for text in ("--set", name)]
-    with tempfile.TemporaryDirectory(prefix="se-gnn-mapped-") as folder:
-        place = Path(folder)
-        write_tables(place / "part", part, seed=run.seed, part=part)
-        write_tables(place / "whole", num_nodes, seed=run.seed, part=part)
-        model, part_graph, graph = (f"{place}/{name}" for name in ("model", "part/graph", "whole/graph"))
-        steps = {
-            "import the part": ("import", *_tables(place / "part"), "--out", part_graph),
-            "train": ("train", part_graph, *quick, "--out", model),
-            "import the whole": ("import", *_tables(place / "whole"), "--like", model, "--out", graph),
-            "explain and store embeddings": ("explain", model, "--graph", graph, "--node", "#5"),
-            "explain": ("explain", model, "--graph", graph, "--node", "#77"),
-            "report": ("report", model, "--graph", graph, "--out", f"{place}/report.html"),
-        }
-        seconds, busy, peaks = {}, {}, {}
-        for name, command in steps.items():
-            seconds[name], busy[name], peaks[name] = _measured_command(command)
-        opened = run_apart(f"{__name__}:explain_some", {"folder": folder, "num_nodes": num_nodes}).result
-    first, *others = opened["seconds of each explanation"]
+    with tempfile.TemporaryDirectory(prefix="se-gnn-mapped-") as temporary:
+        place = Path(os.environ.get("SE_GNN_MAPPED_FOLDER", temporary))
+        seconds = _made(place, num_nodes, part, seed=run.seed)
+        for old in (place / "whole" / "graph").glob("graph.embeddings.*"):
+            old.unlink()
+        single, five = (_on_whole(place, model, num_nodes) for model in MODELS)
     return Outcome(
-        figures={"explanation": Spread.of(others), "report": Spread.of([seconds["report"]])},
-        samples={"seconds of each explanation": others},
+        figures={
+            "explanation": Spread.of(single["seconds of each explanation"]),
+            "report": Spread.of([single["seconds of each command"]["report"]]),
+            "server ready": Spread.of([single["server"]["seconds until ready"]]),
+            "explanation by the server": Spread.of(single["server"]["seconds of each explanation"]),
+        },
+        samples={"seconds of each explanation": single["seconds of each explanation"]},
         details={
             "nodes": num_nodes,
-            "seconds of each command": seconds,
-            "processor seconds of each command": busy,
-            "peak memory of each command, mapped files included, GB": peaks,
-            "seconds to open model and graph": opened["seconds to open"],
-            "seconds of the first explanation": first,
-            "labeled nodes": opened["labeled nodes"],
-            "dimensions": opened["dimensions"],
+            "seconds to make graph and models": seconds,
+            "a single network": single,
+            "an ensemble of five, as the default": five,
         },
     )
+
+
+MODELS = {"model": ("members=1",), "model-of-five": ()}  # folders, and settings besides those of all
+
+
+def _made(place: Path, num_nodes: int, part: int, *, seed: int) -> dict[str, float]:
+    """Make tables, graphs and models as far as they are not there; seconds of each command."""
+    part_graph, whole = (f"{place}/{name}/graph" for name in ("part", "whole"))
+    steps: dict[str, tuple[str, ...]] = {part_graph: ("import", *_tables(place / "part"), "--out", part_graph)}
+    for model, more in MODELS.items():
+        given = [text for name in ("portfolio=false", "epochs=20", *more) for text in ("--set", name)]
+        steps[f"{place}/{model}"] = ("train", part_graph, *given, "--out", f"{place}/{model}")
+    steps[whole] = ("import", *_tables(place / "whole"), "--like", f"{place}/model", "--out", whole)
+    seconds = {}
+    for name, count in (("part", part), ("whole", num_nodes)):
+        if not (place / name).exists():
+            write_tables(place / name, count, seed=seed, part=part)
+    for out, command in steps.items():
+        if not Path(out).exists():
+            seconds[f"{command[0]} {Path(out).relative_to(place)}"] = _measured_command(command)[0]
+    return seconds
+
+
+def _on_whole(place: Path, model: str, num_nodes: int) -> dict[str, Any]:
+    """Store embeddings, explain, report and serve with one of the models."""
+    folder, graph, seconds, busy, peaks = f"{place}/{model}", f"{place}/whole/graph", {}, {}, {}
+    steps = {
+        "explain and store embeddings": ("explain", folder, "--graph", graph, "--node", "#5"),
+        "explain": ("explain", folder, "--graph", graph, "--node", "#77"),
+        "report": ("report", folder, "--graph", graph, "--overwrite", "--out", f"{place}/report.html"),
+    }
+    for name, command in steps.items():
+        seconds[name], busy[name], peaks[name] = _measured_command(command)
+    opened = run_apart(f"{__name__}:explain_some", {"folder": folder, "graph": graph}).result
+    return {
+        "seconds of each command": seconds,
+        "processor seconds of each command": busy,
+        "peak memory of each command, mapped files included, GB": peaks,
+        **opened,
+        "server": _served(Path(folder), graph, num_nodes),
+    }
+
+
+def _served(folder: Path, graph: str, num_nodes: int) -> dict[str, Any]:
+    """Start the server, explain nodes, open pages."""
+    began, nodes = time.perf_counter(), np.linspace(1, num_nodes - 2, 11).astype(int)
+    with serving(folder, "--graph", graph, "--set", "seconds=600", ready=False, SE_GNN_MAX_MEMORY="4GB") as server:
+        while not server.answers("/readyz"):
+            time.sleep(0.05)
+        ready, worked = time.perf_counter() - began, server.worked()
+        (first, *later), pages = explain_over_http(server, nodes), dict[str, float]()
+        with server.connect() as connection:
+            for path in ("/", "/?search=%2377", "/map", "/model", "/labels", "/nodes/%2378", "/report?nodes=%2379"):
+                start = time.perf_counter()
+                if server.get(path, connection) != 200:
+                    raise RuntimeError(f"{path} was not answered")
+                pages[path] = time.perf_counter() - start
+        memory = {"peak, mapped files included": peak_bytes(server.process.pid), "its own": server.own_memory()}
+    return {
+        "seconds until it listens": server.start_up,
+        "seconds until ready": ready,
+        "processor seconds until ready": worked,
+        "seconds of the first explanation": first,
+        "seconds of each explanation": later,
+        "seconds of each page": pages,
+        "memory, GB": {name: size / 1e9 for name, size in memory.items()},
+    }
 
 
 def _tables(folder: Path) -> list[str]:
@@ -105,19 +166,21 @@ def _measured_command(command: tuple[str, ...]) -> tuple[float, float, float]:
     return time.perf_counter() - start, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e9
 
 
-def explain_some(folder: str, num_nodes: int) -> dict[str, Any]:
+def explain_some(folder: str, graph: str) -> dict[str, Any]:
     """Job: open the model on the large graph and explain some nodes, one after the other."""
     start, seconds = time.perf_counter(), []
-    trained = Model.load(Path(folder) / "model", Path(folder) / "whole" / "graph", max_memory="4GB")
+    trained = Model.load(folder, graph, max_memory="4GB")
     width = trained.embedded.embeddings.shape[1]
     opening = time.perf_counter() - start
-    for node in np.linspace(0, num_nodes - 1, 11).astype(int).tolist():
+    for node in np.linspace(0, trained.graph.num_nodes - 1, 11).astype(int).tolist():
         start = time.perf_counter()
         explain(trained, node, k=5)[0].to_text(5)
         seconds.append(time.perf_counter() - start)
+    first, *others = seconds
     return {
-        "seconds to open": opening,
-        "seconds of each explanation": seconds,
+        "seconds to open model and graph": opening,
+        "seconds of the first explanation": first,
+        "seconds of each explanation": others,
         "labeled nodes": len(trained.graph.train),
         "dimensions": width,
     }
@@ -172,7 +235,7 @@ def _run(
 
 def write_tables(folder: Path, num_nodes: int, *, seed: int, part: int | None = None) -> None:
     """Random edges, features by class; written some rows at a time. All labeled nodes are among the first ``part``."""
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(exist_ok=True, parents=True)
     generator, first = np.random.default_rng([seed, num_nodes]), part or num_nodes
     drawn = generator if part is None else np.random.default_rng(seed)  # the same nodes, however large the graph is
     labeled = set(drawn.choice(first, min(LABELED, first // 10), replace=False).tolist())

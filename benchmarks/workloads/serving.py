@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import os
 import re
 import subprocess
 import sys
@@ -39,9 +40,9 @@ def load(case: Case, run: RunSettings) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="se-gnn-serve-") as folder:
         save_model(trained, Path(folder) / "model")
         with serving(Path(folder) / "model") as server:
-            _explain_some(server, nodes[:50])
+            explain_some(server, nodes[:50])
             worked = server.worked()
-            seconds = _explain_some(server, np.resize(nodes, 20 if run.quick else EXPLANATIONS))
+            seconds = explain_some(server, np.resize(nodes, 20 if run.quick else EXPLANATIONS))
             worked = server.worked() - worked
             answered, asked = _read_at_once(server, nodes, each=2 if run.quick else 20)
             before = server.memory()
@@ -83,6 +84,14 @@ class Server:
         answer.read()
         return answer.status
 
+    def answers(self, path: str) -> bool:
+        """Whether it answers with 200."""
+        try:
+            with self.connect() as connection:
+                return self.get(path, connection) == 200
+        except OSError:
+            return False
+
     def connect(self) -> contextlib.closing[http.client.HTTPConnection]:
         """A new connection."""
         return contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=60))
@@ -96,23 +105,28 @@ class Server:
         """Bytes of memory."""
         return float(self.process.memory_info().rss)
 
+    def own_memory(self) -> float:
+        """Bytes of memory that no file backs and no other process shares."""
+        return float(self.process.memory_full_info().uss)
+
 
 @contextlib.contextmanager
-def serving(folder: Path) -> Iterator[Server]:
-    """The server in a process of its own; start-up is from the command to the first answer."""
+def serving(folder: Path, *options: str, ready: bool = True, **environment: str) -> Iterator[Server]:
+    """The server in a process of its own, ready unless not asked for; start-up is until it answers that it is alive."""
     command = [sys.executable, "-m", "se_gnn", "serve", str(folder), "--port", "0", "--set", "per_second=1000000"]
     began = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    own = {**os.environ, **environment}
+    process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True, env=own)
     try:
         assert process.stdout is not None
         found = re.search(r":(\d+)/", process.stdout.readline())
         if found is None:
             raise RuntimeError("the server did not start")
         server = Server(int(found[1]), psutil.Process(process.pid), 0.0)
-        while not _answers(server, "/healthz"):
+        while not server.answers("/healthz"):
             time.sleep(0.01)
         server.start_up, server.start_up_work = time.perf_counter() - began, server.worked()
-        while not _answers(server, "/readyz"):
+        while ready and not server.answers("/readyz"):
             time.sleep(0.05)
         yield server
     finally:
@@ -122,15 +136,8 @@ def serving(folder: Path) -> Iterator[Server]:
             process.stdout.close()
 
 
-def _answers(server: Server, path: str) -> bool:
-    try:
-        with server.connect() as connection:
-            return server.get(path, connection) == 200
-    except OSError:
-        return False
-
-
-def _explain_some(server: Server, nodes: np.ndarray) -> list[float]:
+def explain_some(server: Server, nodes: np.ndarray) -> list[float]:
+    """Seconds of an explanation of each of some nodes, asked for one after the other."""
     seconds = []
     with server.connect() as connection:
         for node in nodes.tolist():

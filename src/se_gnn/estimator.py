@@ -27,7 +27,7 @@ from se_gnn.labels.audit import ORDERS
 from se_gnn.labels.extension import Extension, extend, new_nodes_from_arrays
 from se_gnn.labels.novelty import FALSE_ALARMS, Novelty, novelty
 from se_gnn.labels.sets import COVERAGE, CalibratedOn, PredictionSets, SetMethod, prediction_sets
-from se_gnn.labels.suggest import COUNT, Suggestion, suggest
+from se_gnn.labels.suggest import Suggestion, suggest
 from se_gnn.labels.values import ValueAudit, audit_values
 from se_gnn.model import Model
 from se_gnn.model.metrics import evaluate
@@ -292,10 +292,11 @@ class NodeEstimator(Voting, Estimator):
         with self._working("scoring"):
             return extend(self.trained_, new)
 
-    def suggest(self, count: int = COUNT, *, candidates: Any = None) -> list[Suggestion]:
+    def suggest(self, count: int | None = None, *, candidates: Any = None) -> list[Suggestion]:
         """The nodes to label next, most helpful first: uncertain, unlike what is labeled, like many others.
 
-        ``candidates`` are the nodes to choose from; None: nodes without a known label that are not in the split.
+        ``count`` is how many; None: 20, or all that are left. ``candidates`` are the nodes to choose from; None: nodes
+        without a known label that are not in the split.
         """
         with self._working("scoring"):
             return suggest(self.trained_, count, candidates=self._nodes(candidates), seed=self.seed)

@@ -24,6 +24,12 @@ def test_a_graph_whose_nodes_are_all_in_a_part_has_none_to_suggest(run, model):
     assert "no node left to label" in result.stderr
 
 
+def test_without_a_count_all_are_suggested_if_few_are_left(run, model):
+    result = run("labels", "suggest", model, "--nodes", "node 12,node 13")
+    assert result.exit_code == 0, result.stderr
+    assert "node 12" in result.stdout and "node 13" in result.stdout  # noqa: PT018
+
+
 def test_more_than_there_are_is_one_line(run, model):
     result = run("labels", "suggest", model, "--count", "9", "--nodes", "node 12,node 13")
     assert result.exit_code == 2

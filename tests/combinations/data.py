@@ -43,6 +43,7 @@ class World:
         device: where to compute.
         train: options of `train`.
         foreign: the explainer of a network that was trained elsewhere; None: the model is ours.
+        limits: constants of the product that have another value meanwhile.
     """
 
     run: Run
@@ -56,6 +57,7 @@ class World:
     device: str = "cpu"
     train: tuple[str, ...] = ()
     foreign: Any = None
+    limits: dict[str, int] = field(default_factory=dict)
 
     def call(self, *arguments: Any) -> str:
         """What a command prints; one that refuses raises the line it says."""
@@ -273,6 +275,13 @@ def mapped(run: Run, place: Path, base: World) -> World:
     return dataclasses.replace(base, place=place, folder=place / "model", data=place / "graph")
 
 
+def large(run: Run, place: Path, base: World) -> World:
+    """A mapped graph of which pages list some nodes, and whose attributes are not smoothed."""
+    spread, few = "se_gnn.graph.spread.", {"MOST_ROWS": 40, "FEWEST_ROWS": 16, "MOST_PAIRS": 1}
+    limits = {**{spread + name: count for name, count in few.items()}, "se_gnn.labels.smoothing.MOST_SMOOTHED": 0}
+    return dataclasses.replace(mapped(run, place, base), limits=limits)
+
+
 def another_graph(run: Run, place: Path, base: World) -> World:
     """Another month: tables that were imported with the encoding of the first."""
     base.tables.write(place, seed=7, prefix="m")
@@ -354,7 +363,8 @@ def foreign(run: Run, place: Path) -> World:
 
 MAKERS: dict[str, Callable[..., World]] = {
     "plain": plain, "directed": directed, "weighted": weighted, "typed": typed, "node types": node_types,
-    "mapped": mapped, "another graph": another_graph, "new nodes": with_new_nodes, "edited": after_edits,
-    "calibrated": calibrated, "gpu": on_gpu, "numbers": numbers, "links": links, "foreign": foreign,
+    "mapped": mapped, "large": large, "another graph": another_graph, "new nodes": with_new_nodes,
+    "edited": after_edits, "calibrated": calibrated, "gpu": on_gpu, "numbers": numbers, "links": links,
+    "foreign": foreign,
 }  # fmt: skip
-FROM_PLAIN = ("mapped", "another graph", "new nodes", "edited", "calibrated", "gpu")
+FROM_PLAIN = ("mapped", "large", "another graph", "new nodes", "edited", "calibrated", "gpu")

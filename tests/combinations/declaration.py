@@ -59,6 +59,7 @@ DATA = (
     Data("typed", "edges of several types"),
     Data("node types", "several node types, each with columns of its own; one has classes"),
     Data("mapped", "a graph that stays in its files (larger than memory)"),
+    Data("large", "more than 200,000 nodes: pages list some of them"),
     Data("another graph", "a model on another graph than the one it was trained on"),
     Data("new nodes", "a graph that new nodes have joined (`predict --set keep_graph`)"),
     Data("edited", "a model whose labels were edited"),
@@ -89,6 +90,8 @@ _NOT_STORED = NoSense(
 NO_SENSE: dict[tuple[str, str], NoSense] = {
     ("tune", "mapped"): _MAPPED,
     ("resume", "mapped"): _MAPPED,
+    ("tune", "large"): _MAPPED,
+    ("resume", "large"): _MAPPED,
     ("certify", "numbers"): NoSense(
         "a number changes a little with every case, so that no smallest set changes it",
         "a number changes a little with every case",

@@ -31,6 +31,7 @@ from se_gnn import SEGNNClassifier
 from se_gnn.estimator import SEGNNRegressor
 from se_gnn.explain import Explanation, explain
 from se_gnn.graph import Graph
+from se_gnn.graph.spread import listed_nodes
 from se_gnn.graph.storage import load_graph
 from se_gnn.labels.novelty import novelty
 from se_gnn.labels.suggest import suggest
@@ -335,7 +336,15 @@ def serve(world: World) -> None:
     name = graph.node_names[nodes[0]]
     told = _asked(client.get(f"/v1/nodes/{name}/explanation"))
     assert_explained(Explanation.from_json(json.dumps(told)), expected)
-    for page in ("/", "/map", "/model", f"/nodes/{name}"):
+    listed = _asked(client.get("/v1/nodes", params={"limit": 200}))
+    assert [row["id"] for row in listed["rows"]] == listed_nodes(world.model.graph).tolist()
+    assert listed["every"] == (listed["total"] == graph.num_nodes)
+    for node, row in zip(nodes.tolist(), found["predictions"]):  # listed or not
+        for search in (graph.node_names[node], f"#{node}"):
+            rows = _asked(client.get("/v1/nodes", params={"limit": 200, "search": search}))["rows"]
+            told = next(one for one in rows if one["id"] == node)
+            assert told["closest"] == graph.node_id(row["nearest"][0]["node"])
+    for page in ("/", "/map", "/model", "/labels", f"/nodes/{name}"):
         answer = client.get(page)
         assert (answer.status_code, name in answer.text or page != f"/nodes/{name}") == (200, True), answer.text[:500]
 

@@ -131,6 +131,16 @@ def test_an_unknown_column_is_an_error_that_names_a_close_one(trained, parts):
         read_new_nodes(trained.graph, parts[2].assign(amonut=1))
 
 
+def test_an_error_names_the_remedy_of_where_the_rows_come_from(trained, parts, tmp_path):
+    more = parts[2].assign(extra=1)
+    with pytest.raises(InputError, match=r"leave it out of the rows, or in Python: ignore=\['extra'\]$"):
+        read_new_nodes(trained.graph, more)
+    assert read_new_nodes(trained.graph, more, ignore=["extra"]).names == tuple(more["id"])
+    more.to_csv(tmp_path / "more.csv", index=False)
+    with pytest.raises(InputError, match=r"leave it out: --column extra=ignore$"):
+        read_new_nodes(trained.graph, tmp_path / "more.csv")
+
+
 def test_columns_of_the_import_are_remembered(parts, trained, new):
     renamed = {"id": "account", "class": "state", "source": "payer", "target": "payee"}
     nodes, edges, more, links = (table.rename(columns=renamed) for table in parts)

@@ -87,6 +87,12 @@ def test_more_suggestions_than_nodes_are_refused(small):
         suggest(small, 1000)
 
 
+def test_without_a_count_twenty_are_suggested_or_all_that_are_left(small):
+    few = free_nodes(small.graph)[:7]
+    assert len(suggest(small)) == 20
+    assert {one.node for one in suggest(small, candidates=few)} == set(few.tolist())
+
+
 def test_without_a_node_to_label_the_error_says_so(small):
     graph = small.graph
     everyone = np.setdiff1d(np.arange(graph.num_nodes), np.concatenate([graph.train, graph.validation]))

@@ -81,6 +81,15 @@ def test_what_is_kept_of_some_nodes_has_the_bits_of_a_fresh_comparison_and_serve
     assert trained.ranker.kept(np.array([3, 8])) is not None  # all nodes took the place of some
 
 
+def test_more_nodes_are_kept_without_comparing_those_again_that_are_kept(compared):
+    trained, some, more = a_model(), np.array([3, 7, 20, 58]), np.array([1, 3, 7, 30, 58])
+    for nodes in (some, more, some[:0], more[1:3]):
+        trained.ranker.hold(nodes)
+    assert compared == [4, 2]
+    assert trained.ranker.kept(more).queries.tolist() == more.tolist()
+    assert_same(whole(trained, more, depth=5), whole(a_model(), more, depth=5))
+
+
 @pytest.mark.parametrize("few", [256, 0])
 def test_what_is_kept_of_some_nodes_stays_true_when_labels_are_edited(few, monkeypatch):
     monkeypatch.setattr(ranking, "FEW", few)

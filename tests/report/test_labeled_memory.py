@@ -12,7 +12,7 @@ import pytest
 from labels.conftest import block_graph, block_model
 from se_gnn.graph import Graph
 from se_gnn.labels import Memory, audit, certify
-from se_gnn.labels.novelty import novelty, novelty_of_all
+from se_gnn.labels.novelty import novelty, page_novelty
 from se_gnn.number_format import percent
 from se_gnn.report import report_html
 from se_gnn.report.page import _looked_at, labeled_memory
@@ -21,7 +21,7 @@ from se_gnn.report.templating import page_environment
 
 @pytest.fixture(scope="module")
 def found(hub):
-    return labeled_memory(hub, novelty_of_all(hub), np.arange(hub.graph.num_nodes))
+    return labeled_memory(hub, page_novelty(hub), np.arange(hub.graph.num_nodes))
 
 
 def test_shares_are_those_of_the_certificates_of_all_nodes(hub):
@@ -63,7 +63,7 @@ def test_the_page_has_the_section_and_tells_of_edits(hub):
 def test_nodes_without_an_answer_come_with_their_closest_case_the_strangest_first():
     trained = block_model(block_graph())
     scored = novelty(trained)
-    found = labeled_memory(trained, novelty_of_all(trained), np.arange(trained.graph.num_nodes)).strangers
+    found = labeled_memory(trained, page_novelty(trained), np.arange(trained.graph.num_nodes)).strangers
     assert len(found) == scored.abstains.sum() > 0
     assert scored.score[found].tolist() == sorted(scored.score[scored.abstains], reverse=True)
     page = report_html(trained, nodes=[0], k=1)
@@ -76,7 +76,7 @@ def test_nodes_without_an_answer_come_with_their_closest_case_the_strangest_firs
 
 def test_a_node_without_an_answer_has_none_anywhere_on_the_page():
     trained = block_model(block_graph())
-    scored = novelty_of_all(trained)
+    scored = page_novelty(trained)
     far, near = int(np.argmax(scored.score)), int(np.argmin(scored.score))
     pages = {node: report_html(trained, nodes=[node], k=1) for node in (far, near)}
     columns = json.loads(re.search(r'id="predictions-data">(.*?)</script>', pages[far], flags=re.S).group(1))

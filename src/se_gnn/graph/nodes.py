@@ -181,7 +181,10 @@ class Nodes:
         name = text.removeprefix("#")
         if self.captions is None or self.known([name]):
             return self.id_of(name)
-        captioned = [node for node, caption in enumerate(self.captions) if caption == name]
+        if isinstance(self.captions, Texts):
+            captioned = self.captions.places(name).tolist()
+        else:
+            captioned = [node for node, caption in enumerate(self.captions) if caption == name]
         if len(captioned) > 1:
             listed = ", ".join(self.text_of(node) for node in captioned[:MOST_LISTED])
             more = ", ..." if len(captioned) > MOST_LISTED else ""

@@ -290,21 +290,22 @@ class Texts(Sequence[str]):
     def find(self, texts: Sequence[str]) -> IntArray:
         """Position of each of some texts, -1 where it is not there; without a table of all texts in memory."""
         if len(texts) <= FEW:
-            return np.array([self._place(text.encode(errors="surrogatepass")) for text in texts], np.int64)
+            return np.array([next(iter(self.places(text).tolist()), -1) for text in texts], np.int64)
         wanted, places = set(texts), dict[str, int]()
         for place, text in enumerate(self):
             if text in wanted:
                 places.setdefault(text, place)
         return np.array([places.get(text, -1) for text in texts], np.int64)
 
-    def _place(self, wanted: bytes) -> int:
-        """Those that are as long, then those of them that end alike, byte by byte."""
+    def places(self, text: str) -> IntArray:
+        """Positions of all texts that equal one: those that are as long, then those that end alike, byte by byte."""
+        wanted = text.encode(errors="surrogatepass")
         starts = read_rows(self.offsets, 0, len(self.offsets))
         left = np.flatnonzero(np.diff(starts) == len(wanted))
         for i in reversed(range(len(wanted))):
             left = left[self.text[starts[left] + i] == wanted[i]]
         forget(self.text)
-        return int(left[0]) if len(left) else -1
+        return left
 
 
 def _decode(content: bytes) -> str:

@@ -21,6 +21,7 @@ from se_gnn.errors import InputError, did_you_mean, shortened
 from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.graph.arrays import IntArray
 from se_gnn.graph.split import Part, Split
+from se_gnn.graph.spread import listed_nodes
 from se_gnn.model import Model, Prediction
 from se_gnn.model.numbers import NumberPrediction, predict, r_squared
 from se_gnn.model.prediction import accuracy, log_loss
@@ -168,7 +169,7 @@ class Preview:
 
     Shapes:
         - **changed:** ids of the nodes of the predicted type that get another class, :math:`(M,)`
-        - **before**, **after:** predictions of all nodes
+        - **before**, **after:** predictions of all nodes; of a large graph those of :func:`listed_nodes`
     """
 
     changes: tuple[Change, ...]
@@ -179,9 +180,16 @@ class Preview:
     validation_before: Figures
     validation_after: Figures
 
+    @property
+    def compared(self) -> IntArray:
+        """Ids of the nodes of the predicted type whose predictions are compared."""
+        return np.intersect1d(self.before.nodes, self.edited.graph.candidates)
+
 
 def preview(trained: Model, changes: Sequence[Change]) -> Preview:
-    """Apply changes to a copy and predict every node anew; the model itself stays as it is.
+    """Apply changes to a copy and predict the nodes anew; the model itself stays as it is.
+
+    All nodes are predicted; of a large graph validation nodes and those that a page would list.
 
     Refused if nothing would change, if a class would lose its last labeled node, or if fewer than K would be left.
     """
@@ -191,13 +199,14 @@ def preview(trained: Model, changes: Sequence[Change]) -> Preview:
     graph = apply(trained.graph, changes)
     check_enough(trained.graph, graph, trained.settings.vote.num_nearest)
     edited = trained.with_labels(graph.target, graph.split)
-    before, after = predict(trained), predict(edited)
+    nodes = np.unique(np.concatenate([listed_nodes(trained.graph), trained.graph.validation, graph.validation]))
+    if len(nodes) < graph.num_nodes:
+        trained.ranker.hold(nodes)  # the edited model takes over what is still true
+    before, after = (predict(one, nodes) for one in (trained, edited))
     return Preview(
         changes=tuple(changes),
         edited=edited,
-        changed=np.intersect1d(
-            np.flatnonzero(shown_answers(graph, before) != shown_answers(graph, after)), graph.candidates
-        ),
+        changed=np.intersect1d(nodes[shown_answers(graph, before) != shown_answers(graph, after)], graph.candidates),
         before=before,
         after=after,
         validation_before=_figures(trained, before),
@@ -229,8 +238,8 @@ def _check_answers(trained: Model, changes: Sequence[Change]) -> None:
 def _figures(trained: Model, prediction: Prediction | NumberPrediction) -> Figures:
     val = trained.graph.validation
     if not isinstance(prediction, Prediction):
-        truth, found = trained.graph.values[val], prediction.values[val]
+        truth, found = trained.graph.values[val], prediction.of_nodes(val).values
         error = float(np.abs(truth - found).mean()) if len(val) else math.nan
         return Figures(r_squared(found, truth), error, len(val))
-    probabilities, labels = prediction.probabilities[val], trained.graph.labels[val]
+    probabilities, labels = prediction.of_nodes(val).probabilities, trained.graph.labels[val]
     return Figures(accuracy(probabilities, labels), log_loss(probabilities, labels), len(val))

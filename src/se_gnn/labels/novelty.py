@@ -10,7 +10,8 @@ class, and :math:`K = H H^T`, ridge regression predicts for a node v
 It is near 0 if similar known nodes agree on a class, and near 1 if nothing known is similar. A known node is predicted
 without itself, in closed form: :math:`f_i = y_i - (Q Y)_i / Q_{ii}` with :math:`Q = (K_{AA} + \mu I)^{-1}`. To choose
 mu, and whether attributes are smoothed, each class of the known nodes is left out in turn: the choice that detects its
-nodes best, by the mean area under the ROC curve, is used. Labels of test nodes are not read. Shapes: N nodes, T asked
+nodes best, by the mean area under the ROC curve, is used. Attributes of a very large graph are not smoothed. Labels of
+test nodes are not read. Shapes: N nodes, T asked
 about, M known, F features, C classes.
 """
 
@@ -18,8 +19,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,13 +30,14 @@ from se_gnn.errors import InputError, shortened
 from se_gnn.explain import Abstention
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import BoolArray, IntArray
-from se_gnn.labels.smoothing import Values, attribute_columns, without_itself
+from se_gnn.labels.smoothing import Values, attribute_columns, smoothable, unit_rows, without_itself
 from se_gnn.model import Model
 from se_gnn.model.numbers import conformal_quantile, predict_numbers
 
 FALSE_ALARMS = 0.05
 RIDGES = (0.1, 0.3, 1.0, 3.0, 10.0)  # mu
 MOST = 3000  # known nodes; more are drawn
+AT_A_TIME = 50_000_000  # numbers of rows that are read at a time
 MOST_PAIRS = 50_000_000  # of nodes and known nodes that are compared without being asked to
 
 
@@ -67,10 +70,26 @@ class Novelty:
         return replace(self, nodes=nodes, score=self.score[rows])
 
     def abstention(self, node: int) -> Abstention | None:
-        """Why the model abstains, for the explanation of a node; None: it answers. All nodes must have been scored."""
-        if not self.abstains[node]:
-            return None
-        return Abstention(float(self.score[node]), self.threshold, self.false_alarms)
+        """Why the model abstains, for the explanation of one of the nodes; None: it answers."""
+        score = float(self.of(np.array([node])).score[0])
+        return Abstention(score, self.threshold, self.false_alarms) if score > self.threshold else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judge:
+    """What is known, and from which score a node is too unlike it: everything but the scores of other nodes.
+
+    Args:
+        score: gives the scores of some nodes.
+        about: threshold and choices, as :class:`Novelty` has them.
+    """
+
+    score: Callable[[IntArray], Values]
+    about: dict[str, Any]
+
+    def of(self, nodes: IntArray) -> Novelty:
+        """Score some nodes."""
+        return Novelty(nodes=nodes, score=self.score(nodes), **self.about)
 
 
 def novelty(
@@ -81,47 +100,55 @@ def novelty(
     These are the labeled nodes if there are no validation nodes. ``seed`` draws known nodes if there are more than
     3,000. The parameters of the model are not read, unless it predicts numbers.
     """
+    wanted = np.arange(trained.graph.num_nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
+    return judge(trained, false_alarms=false_alarms, seed=seed).of(wanted)
+
+
+def judge(trained: Model, *, false_alarms: float = FALSE_ALARMS, seed: int = 0) -> Judge:
+    """What scores any nodes; the arguments are those of :func:`novelty`."""
     graph = trained.graph
     if isinstance(false_alarms, bool) or not isinstance(false_alarms, int | float) or not 0 < false_alarms < 1:
         raise InputError(f"false_alarms must be a share between 0 and 1, such as 0.05, got {shortened(false_alarms)}")
-    wanted = np.arange(graph.num_nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
     if graph.predicts_numbers:
-        return _far_from_cases(trained, wanted, false_alarms)
+        judged = graph.validation if len(graph.validation) else graph.train
+        return Judge(partial(_far_from_cases, trained), _cut(_far_from_cases(trained, judged), false_alarms))
     known = np.union1d(graph.train, graph.validation)
     if len(known) > MOST:
         known = np.sort(np.random.default_rng(seed).choice(known, MOST, replace=False))
     targets = np.eye(graph.num_classes)[graph.labels[known]]
     found = []
-    for smoothed in (True, False):
-        kernel, scale = similarities(graph, known, known, smoothed=smoothed)  # [M, M], [N]
+    for smoothed in (True, False) if smoothable(graph) else (False,):
+        kernel, scale = similarities(graph, known, known, smoothed=smoothed)  # [M, M], [M]
         for ridge in RIDGES:
             inverse: Values = np.linalg.inv(kernel + ridge * np.eye(len(known))).astype(np.float64)
             found.append((left_out(kernel, inverse, graph.labels[known]), smoothed, ridge, scale, inverse))
     best = max(found, key=lambda one: -1.0 if one[0] is None else one[0])  # of equals the first
     simulated, smoothed, ridge, scale, inverse = best
     of_known = without_itself(inverse, targets)  # [M, C]
-    answers = _answers(graph, wanted, known, scale, inverse @ targets, smoothed=smoothed)  # [T, C]
-    itself = np.isin(wanted, known)
-    answers[itself] = of_known[np.searchsorted(known, wanted[itself])]
-    judged = np.isin(known, graph.validation if len(graph.validation) else graph.train)
-    scores = 1 - answers.max(axis=1), 1 - of_known[judged].max(axis=1)
-    return _cut(wanted, *scores, false_alarms, smoothed=smoothed, ridge=ridge, simulated=simulated)
+    weights = scale[:, None] * (inverse @ targets)
+
+    def score(nodes: IntArray) -> Values:
+        step = max(1, len(nodes) if smoothable(graph) else AT_A_TIME // graph.num_features)
+        parts = [nodes[low : low + step] for low in range(0, max(1, len(nodes)), step)]
+        answers = np.concatenate([_answers(graph, part, known, weights, smoothed=smoothed) for part in parts])  # [T, C]
+        itself = np.isin(nodes, known)
+        answers[itself] = of_known[np.searchsorted(known, nodes[itself])]
+        return np.asarray(1 - answers.max(axis=1))
+
+    held_out = np.isin(known, graph.validation if len(graph.validation) else graph.train)
+    about = _cut(1 - of_known[held_out].max(axis=1), false_alarms)
+    return Judge(score, {**about, "smoothed": smoothed, "ridge": ridge, "simulated": simulated})
 
 
-def _far_from_cases(trained: Model, nodes: IntArray, false_alarms: float) -> Novelty:
+def _far_from_cases(trained: Model, nodes: IntArray) -> Values:
     """The score if numbers are predicted: minus the similarity of the voting cases, weighted by their votes."""
-    graph = trained.graph
-    judged = graph.validation if len(graph.validation) else graph.train
-    scores = []
-    for some in (nodes, judged):
-        found = predict_numbers(trained, some)
-        overall = np.where(np.isfinite(found.overall), found.overall, 0).astype(np.float64)
-        scores.append(-(found.weights * overall).sum(axis=1))
-    return _cut(nodes, scores[0], scores[1], false_alarms)
+    found = predict_numbers(trained, nodes)
+    overall = np.where(np.isfinite(found.overall), found.overall, 0).astype(np.float64)
+    return np.asarray(-(found.weights * overall).sum(axis=1))
 
 
-def _cut(nodes: IntArray, score: Values, of_known: Values, false_alarms: float, **chosen: Any) -> Novelty:
-    """The scores, and the threshold that a share of ``false_alarms`` of the known scores lies above."""
+def _cut(of_known: Values, false_alarms: float) -> dict[str, Any]:
+    """The threshold that a share of ``false_alarms`` of the known scores lies above."""
     threshold = conformal_quantile(of_known, 1 - false_alarms)
     if math.isinf(threshold):
         needed = math.ceil(1 / false_alarms - 1 - 1e-9)
@@ -130,48 +157,62 @@ def _cut(nodes: IntArray, score: Values, of_known: Values, false_alarms: float, 
             f"{len(of_known)}: every node gets an answer",
             stacklevel=4,
         )
-    about: dict[str, Any] = {"threshold": threshold, "false_alarms": false_alarms, "judged": len(of_known)}
-    return Novelty(nodes=nodes, score=score, **about, **chosen)
+    return {"threshold": threshold, "false_alarms": false_alarms, "judged": len(of_known)}
 
 
-def novelty_of_all(trained: Model) -> Novelty | None:
-    """The scores of all nodes, for a page; None: the graph is too large to compute them unasked.
+def page_novelty(trained: Model) -> Novelty | Judge | None:
+    """What a page says of its nodes: the scores of all nodes, or, where a node can be scored alone, what scores any.
 
-    If there are too few known nodes for a threshold, every node has an answer, without a warning.
+    None: it would take too long to be done unasked. If there are too few known nodes for a threshold, every node has an
+    answer, without a warning.
     """
     graph = trained.graph
-    if graph.num_nodes * min(MOST, len(graph.train) + len(graph.validation)) > MOST_PAIRS:
+    alone = graph.predicts_numbers or not smoothable(graph)
+    if not alone and graph.num_nodes * min(MOST, len(graph.train) + len(graph.validation)) > MOST_PAIRS:
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return novelty(trained)
+        found = judge(trained, seed=trained.facts.seed)
+    return found if alone else found.of(np.arange(graph.num_nodes))
 
 
 def similarities(graph: Graph, rows: IntArray, known: IntArray, *, smoothed: bool) -> tuple[Values, Values]:
     """Cosine of the centered attributes, smoothed or not, of some nodes and the known ones, [R, M].
 
-    A node without attributes has 0. The second result is the factor that scales each node to length 1, [N].
+    A node without attributes has 0. The second result is the factor that scales each known node to length 1, [M].
     """
-    products, lengths = np.zeros((len(rows), len(known))), np.zeros(graph.num_nodes)
-    for block in _centered(graph, smoothed=smoothed):
-        products += block[rows] @ block[known].T
-        lengths += (block**2).sum(axis=1)
-    scale = 1 / np.sqrt(np.where(lengths > 1e-12, lengths, np.inf))
-    return products * scale[rows, None] * scale[known], scale
+    count, products, squares = len(rows), np.zeros((len(rows), len(known))), np.zeros(len(rows) + len(known))
+    for block in _centered(graph, np.concatenate([rows, known]), smoothed=smoothed):
+        products += block[:count] @ block[count:].T
+        squares += (block**2).sum(axis=1)
+    scale = _to_one(squares)
+    return products * scale[:count, None] * scale[count:], scale[count:]
 
 
-def _centered(graph: Graph, *, smoothed: bool) -> Iterator[Values]:
-    return (block - block.mean(axis=0) for block in attribute_columns(graph, smoothed=smoothed))
+def _to_one(squares: Values) -> Values:
+    """What scales a row to length 1, from its squared length; 0 for a row of zeros."""
+    return np.asarray(1 / np.sqrt(np.where(squares > 1e-12, squares, np.inf)))
 
 
-def _answers(
-    graph: Graph, nodes: IntArray, known: IntArray, scale: Values, weights: Values, *, smoothed: bool
-) -> Values:
-    """Cosines of nodes and known nodes times the weights of these, [T, C], without a cosine in memory."""
-    answers = np.zeros((len(nodes), weights.shape[1]))
-    for block in _centered(graph, smoothed=smoothed):
-        answers += block[nodes] @ (block[known].T @ (scale[known, None] * weights))
-    return answers * scale[nodes, None]
+def _centered(graph: Graph, nodes: IntArray, *, smoothed: bool) -> Iterator[Values]:
+    """The attributes of some nodes less the mean of all, some columns at a time, [n, b].
+
+    Those of a graph that is too large to smooth are read for these nodes alone, and their mean is that of a sample.
+    """
+    if smoothed or smoothable(graph):
+        yield from ((block - block.mean(axis=0))[nodes] for block in attribute_columns(graph, smoothed=smoothed))
+        return
+    features = graph.nodes.features
+    yield unit_rows(features.take(nodes)).toarray() - np.asarray(unit_rows(features.sample()).mean(axis=0))
+
+
+def _answers(graph: Graph, nodes: IntArray, known: IntArray, weights: Values, *, smoothed: bool) -> Values:
+    """Products of nodes, scaled to length 1, and known ones times weights of these, [T, C]; no cosine is in memory."""
+    count, answers, squares = len(known), np.zeros((len(nodes), weights.shape[1])), np.zeros(len(nodes))
+    for block in _centered(graph, np.concatenate([known, nodes]), smoothed=smoothed):
+        answers += block[count:] @ (block[:count].T @ weights)
+        squares += (block[count:] ** 2).sum(axis=1)
+    return np.asarray(answers * _to_one(squares)[:, None])
 
 
 def left_out(kernel: Values, inverse: Values, labels: IntArray) -> float | None:

@@ -21,6 +21,12 @@ Values = npt.NDArray[np.float64]
 STEPS, TELEPORT = 10, 0.1  # of the smoothing
 COLUMNS = 512  # at most at a time
 MOST = 50_000_000  # numbers of [N, b]
+MOST_SMOOTHED = 3 * 10**9  # edges times attributes: smoothing more of them takes minutes
+
+
+def smoothable(graph: Graph) -> bool:
+    """Whether attributes are smoothed over the graph; of a very large graph they are read as they are alone."""
+    return graph.num_edges * graph.num_features <= MOST_SMOOTHED
 
 
 def attribute_columns(graph: Graph, *, smoothed: bool) -> Iterator[Values]:

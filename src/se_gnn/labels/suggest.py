@@ -26,11 +26,11 @@ from se_gnn.encoder.outputs import OutputEncoder
 from se_gnn.errors import InputError
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import FloatArray, IntArray
-from se_gnn.graph.split import PARTS
 from se_gnn.labels.audit import check_count, named
 from se_gnn.labels.edits import shown_answers
 from se_gnn.labels.novelty import similarities
 from se_gnn.labels.sets import Scores
+from se_gnn.labels.smoothing import smoothable
 from se_gnn.model import Model, Prediction
 from se_gnn.model.numbers import predict
 
@@ -60,10 +60,11 @@ class Suggestion:
 
 
 def suggest(
-    trained: Model, count: int = COUNT, *, candidates: IntArray | None = None, seed: int = 0
+    trained: Model, count: int | None = None, *, candidates: IntArray | None = None, seed: int = 0
 ) -> list[Suggestion]:
     """The nodes whose labels would help most, most helpful first; each is chosen as if those before were labeled.
 
+    ``count`` is how many; None: 20, or all that are left.
     Without ``candidates`` (ids), nodes outside the split whose label is not known may be chosen (if all labels are
     known: all nodes outside the split). ``seed`` draws the nodes that are considered if there are more than 4,000.
     """
@@ -74,10 +75,10 @@ def suggest(
             "model, and every node has one"
         )
     pool = _candidates(graph) if candidates is None else np.unique(np.asarray(candidates, dtype=np.int64))
-    _check(count, pool, graph)
+    count = _check(count, pool, graph)
     generator = np.random.default_rng(seed)
     chosen_from = _drawn(pool, max(MOST, count), generator)
-    represented = _drawn(np.setdiff1d(graph.candidates, graph.train), MOST, generator)
+    represented = _drawn(graph.candidates[~np.isin(graph.candidates, graph.train)], MOST, generator)
     certain, predicted = _answers(trained, np.union1d(chosen_from, represented))
     weights = FLOOR + 1 - certain[represented].astype(np.float64)
     found = _greedy(graph, chosen_from, represented, weights, count)
@@ -113,7 +114,7 @@ def _greedy(
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Each chosen candidate, its nearest labeled node and cosine, how many it represents, and its worth."""
     rows, columns = np.union1d(candidates, represented), np.concatenate([represented, graph.train])
-    cosines, _ = similarities(graph, rows, columns, smoothed=True)
+    cosines, _ = similarities(graph, rows, columns, smoothed=smoothable(graph))
     asked, served = np.searchsorted(rows, candidates), np.searchsorted(rows, represented)
     to_labeled = cosines[:, len(represented) :]
     known = to_labeled[served].max(axis=1)  # [J]
@@ -137,26 +138,31 @@ def _greedy(
 
 
 def _candidates(graph: Graph) -> IntArray:
-    free = np.setdiff1d(graph.candidates, np.concatenate([getattr(graph, part) for part in PARTS]))
-    unknown = free[~graph.target.known[free]]
-    return unknown if len(unknown) else free
+    free = np.zeros(graph.num_nodes, bool)
+    free[graph.candidates] = True
+    free[graph.split.nodes] = False
+    unknown = np.flatnonzero(free & ~graph.target.known)
+    return unknown if len(unknown) else np.flatnonzero(free)
 
 
-def _check(count: int, pool: IntArray, graph: Graph) -> None:
-    check_count("count", count)
-    foreign = np.setdiff1d(pool, graph.candidates)
-    if len(foreign):
+def _check(count: int | None, pool: IntArray, graph: Graph) -> int:
+    """How many nodes to suggest; refuses a number or a choice that is not possible."""
+    if count is not None:
+        check_count("count", count)
+    others = np.ones(graph.num_nodes, bool)
+    others[graph.candidates] = False
+    if len(foreign := pool[others[pool]]):
         raise InputError(
             f"candidates must be nodes of type {graph.target.node_type!r}, the one that is predicted; "
             f"{graph.node_names[foreign[0]]!r} is not"
         )
-    labeled = np.intersect1d(pool, graph.train)
-    if len(labeled):
+    if len(labeled := pool[np.isin(pool, graph.train)]):
         raise InputError(f"candidates must be nodes without a label, {graph.node_names[labeled[0]]!r} is labeled")
     if not len(pool):
         raise InputError(f"{graph.name} has no node left to label: the split uses all of them")
-    if count > len(pool):
+    if count is not None and count > len(pool):
         raise InputError(f"count must be at most the {len(pool):,} nodes without a label, got {count:,}")
+    return min(COUNT, len(pool)) if count is None else count
 
 
 def _drawn(nodes: IntArray, most: int, generator: np.random.Generator) -> IntArray:

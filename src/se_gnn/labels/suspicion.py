@@ -49,11 +49,10 @@ from scipy.special import softmax
 from se_gnn.encoder.columns import own_edges
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import BoolArray, Float64Array, FloatArray, IntArray
-from se_gnn.labels.smoothing import COLUMNS, attribute_columns, unit_rows, without_itself
+from se_gnn.labels.smoothing import COLUMNS, attribute_columns, smoothable, unit_rows, without_itself
 
 RIDGES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)  # mu
 MOST_EDGES = 10_000  # of a neighbor whose other neighbors are looked at: a hub says nothing about one of them
-MOST_SMOOTHED = 3 * 10**9  # edges times attributes: smoothing more of them takes minutes
 MOST = 4000  # nodes of known class at a time: time grows with the third power
 LEAST_WEIGHT = 0.05  # of a label in the second pass
 
@@ -297,7 +296,7 @@ def descriptions(graph: Graph, known: IntArray) -> tuple[list[Float64Array], lis
     own, theirs = (sp.csc_array(unit_rows(graph.features[ids])) for ids in (nodes, reached.astype(np.int64)))
     spans = [slice(low, low + COLUMNS) for low in range(0, graph.num_features, COLUMNS)]
     blocks = [own.toarray(), np.concatenate([near @ theirs[:, span].toarray() for span in spans], axis=1)]
-    if graph.num_edges * graph.num_features <= MOST_SMOOTHED:
+    if smoothable(graph):
         blocks.append(np.concatenate([block[nodes] for block in attribute_columns(graph, smoothed=True)], axis=1))
     ones = np.ones(len(known))
     classes = sp.csr_array((ones, (known, graph.labels[known])), shape=(graph.num_nodes, graph.num_classes))

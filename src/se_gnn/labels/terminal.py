@@ -132,9 +132,12 @@ def preview_text(found: Preview) -> str:
         ["mean absolute error" if numbers else "log loss", f"{before.loss:.4f}", f"{after.loss:.4f}"],
         ["nodes", f"{before.nodes:,}", f"{after.nodes:,}"],
     ]
-    was, now = (shown_answers(graph, one) for one in (found.before, found.after))
-    rows = [[full_name(graph, node), was[node], now[node]] for node in found.changed[:MOST_SHOWN].tolist()]
-    changed = f"{count(len(found.changed), 'prediction')} of {len(graph.candidates):,} would change"
+    shown = found.changed[:MOST_SHOWN]
+    was, now = (shown_answers(graph, one.of_nodes(shown)) for one in (found.before, found.after))
+    rows = [[full_name(graph, node), *answers] for node, *answers in zip(shown.tolist(), was, now)]
+    changed = f"{count(len(found.changed), 'prediction')} of {len(found.compared):,} would change"
+    if len(found.before.nodes) < graph.num_nodes:
+        changed += f"; the graph has {graph.num_nodes:,} nodes, and these are evenly spread"
     if rows:
         changed += "\n" + table(["node", "before", "after"], rows, names=(0, 1, 2))
         changed += "\n..." if len(found.changed) > MOST_SHOWN else ""

@@ -272,9 +272,16 @@ class Ranker:
             yield from self._compared(nodes, count)
 
     def hold(self, nodes: IntArray) -> None:
-        """Rank some nodes, ascending ids, and keep what fits the memory, in place of what was kept before."""
-        if depth := self._depth_to_hold(len(nodes)):
-            self._held = Ranking.joined(list(self._compared(nodes, depth)))
+        """Keep the ranks of some nodes, ascending ids, if they fit the memory; those that are kept already stay."""
+        depth, held = self._depth_to_hold(len(nodes)), self._held
+        if not depth or self.kept(nodes) is not None:
+            return
+        known, parts = np.empty(0, np.int64), list[Ranking]()
+        if held is not None and held.depth >= depth and self.similarity.device.type == "cpu":  # as in with_cases
+            known = np.intersect1d(nodes, held.queries, assume_unique=True)
+            parts = [held.rows(np.searchsorted(held.queries, known)).first(depth)]
+        found = Ranking.joined([*parts, *self._compared(np.setdiff1d(nodes, known, assume_unique=True), depth)])
+        self._held = found.rows(np.argsort(found.queries)) if len(known) else found
 
     def kept(self, queries: IntArray) -> Ranking | None:
         """As many ranks of some nodes as are kept; None: not of all of them."""

@@ -21,13 +21,14 @@ from se_gnn.errors import InputError
 from se_gnn.explain import explain
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
+from se_gnn.graph.spread import listed_nodes
 from se_gnn.labels import Audit, AuditRow, Certificates, Finding, audit, certify
-from se_gnn.labels.novelty import Novelty, novelty_of_all
+from se_gnn.labels.novelty import Novelty, page_novelty
 from se_gnn.model import Model, Prediction
 from se_gnn.model.numbers import NumberPrediction, predict
 from se_gnn.report.card import card_values
 from se_gnn.report.node import NodeImages, node_part
-from se_gnn.report.predictions import UNITS, certainty, page_nodes, predicted_of, prediction_table, unlabeled
+from se_gnn.report.predictions import UNITS, certainty, predicted_of, prediction_table, unlabeled
 from se_gnn.report.templating import page_environment, script, stylesheet
 from se_gnn.similarity import measure_named
 
@@ -86,16 +87,17 @@ def report_html(
     if k < 1:
         raise InputError(f"k must be at least 1, got {k}")
     wanted = None if nodes is None else _checked(nodes, graph.num_nodes)
-    nodes = page_nodes(graph) if wanted is None else np.union1d(page_nodes(graph), wanted)
+    nodes = listed_nodes(graph) if wanted is None else np.union1d(listed_nodes(graph), wanted)
     every = len(nodes) == graph.num_nodes
-    if prediction is None and not every:
+    if not every:
         trained.ranker.hold(np.union1d(nodes, asked_for(graph)))  # all that follows asks for these nodes
     if prediction is None:
         prediction = predict(trained, None if every else nodes)
     prediction = prediction if len(prediction.nodes) == len(nodes) else prediction.of_nodes(nodes)
     if wanted is None:
         wanted = choose_nodes(prediction, graph)
-    novelty = novelty_of_all(trained) if every else None
+    scores = page_novelty(trained)
+    novelty = None if scores is None else scores.of(nodes)
     parts = []
     for node in tqdm(wanted.tolist(), desc="explaining", unit="node", disable=not progress):
         explanation = explain(trained, node, k=k, attributes=True)[0]
@@ -123,10 +125,14 @@ def _about_classes(
     trained: Model, prediction: Prediction, explained: IntArray, novelty: Novelty | None
 ) -> dict[str, Any]:
     """Facts about the labeled nodes and about all predictions."""
+    memory = labeled_memory(trained, novelty, prediction.nodes)
+    first = memory.strangers[:MOST_STRANGERS]
+    scores = [] if novelty is None else novelty.of(first).score.tolist()
     return {
         "predictions": prediction_table(prediction, trained.graph, explained=explained, novelty=novelty),
         "units": UNITS,
-        "memory": labeled_memory(trained, novelty, prediction.nodes),
+        "memory": memory,
+        "strangers": list(zip(first.tolist(), scores, prediction.of_nodes(first).cases[:, 0].tolist())),
         "history": trained.history,
         "findings": list(Finding),
         "novelty": novelty,
@@ -134,7 +140,7 @@ def _about_classes(
     }
 
 
-MOST_SUSPECTS = 12
+MOST_SUSPECTS = MOST_STRANGERS = 12
 ORDERS = 20  # random orders for Shapley values: a page need not be as exact as `se-gnn labels audit`
 MOST_PAIRS = 10**8  # of nodes and labeled nodes that are ranked for a page
 FEWEST_NODES = 1000
@@ -155,18 +161,23 @@ def labeled_memory(trained: Model, novelty: Novelty | None, nodes: IntArray) -> 
 
     ``nodes`` are those that the page is about.
     """
-    graph, every = trained.graph, len(nodes) == trained.graph.num_nodes
-    certified = certify(trained, _looked_at(graph, nodes))
-    judged = None
-    if every or _few_labeled(graph):
-        judged = audit(trained, None if every else nodes, num_orders=ORDERS)
+    certified = certify(trained, _looked_at(trained.graph, nodes))
+    judged = page_audit(trained, nodes, num_orders=ORDERS)
     far = np.empty(0, np.int64) if novelty is None else np.flatnonzero(novelty.abstains)
     return LabeledMemory(
         certified=certified,
         audit=judged,
         suspects=tuple(row for row in judged or () if row.findings)[:MOST_SUSPECTS],
-        strangers=far if novelty is None else far[np.argsort(-novelty.score[far], kind="stable")],
+        strangers=far if novelty is None else novelty.nodes[far[np.argsort(-novelty.score[far], kind="stable")]],
     )
+
+
+def page_audit(trained: Model, nodes: IntArray, *, num_orders: int) -> Audit | None:
+    """The audit for a page about some nodes; None: the graph is large, and has too many labeled nodes to judge them."""
+    every = len(nodes) == trained.graph.num_nodes
+    if not every and not _few_labeled(trained.graph):
+        return None
+    return audit(trained, None if every else nodes, num_orders=num_orders)
 
 
 def asked_for(graph: Graph) -> IntArray:

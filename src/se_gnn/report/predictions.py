@@ -21,26 +21,6 @@ from se_gnn.plot.style import readable
 SHOWN_PARTS = {"train": "labeled", "validation": "validation", "test": "test"}  # whose accuracy people see
 UNITS = 10_000  # of a share; whole numbers are short
 FIRST_ROWS = 12
-MOST_ROWS = 200_000  # that a browser gets; a page about a larger graph is about some of its nodes
-FEWEST_ROWS = 1000  # of such a graph
-MOST_PAIRS = 3_000_000  # of these nodes and labeled nodes, so that they are compared within a minute
-
-
-def page_nodes(graph: Graph) -> IntArray:
-    """The nodes that a page is about, ascending: all, or of a large graph those of the split and some others.
-
-    They are as many as can be compared in a short time, evenly spread over each part of the split and over the rest.
-    """
-    if graph.num_nodes <= MOST_ROWS:
-        return np.arange(graph.num_nodes)
-    most = max(FEWEST_ROWS, MOST_PAIRS // max(1, len(graph.train)))
-    known = np.concatenate([_spread(nodes, most // 4) for _, nodes in graph.split.items()])
-    return np.union1d(known, _spread(graph.candidates, most - len(known)))
-
-
-def _spread(nodes: IntArray, most: int) -> IntArray:
-    """At most so many of some nodes, evenly spread."""
-    return nodes[np.unique(np.linspace(0, len(nodes) - 1, min(most, len(nodes))).astype(np.int64))]
 
 
 def predicted_of(nodes: IntArray, prediction: Prediction | NumberPrediction) -> IntArray:
@@ -72,10 +52,10 @@ def prediction_table(
         prediction: of nodes in ascending order.
         graph: their graph.
         explained: ids of predicted nodes.
-        novelty: of all nodes; None: every node has an answer.
+        novelty: of these nodes; None: every node has an answer.
     """
     predicted, closest = prediction.nodes, prediction.cases[:, 0]
-    answered = np.ones(len(predicted), dtype=bool) if novelty is None else ~novelty.abstains[predicted]
+    answered = np.ones(len(predicted), dtype=bool) if novelty is None else ~novelty.of(predicted).abstains
     parts = ["", *SHOWN_PARTS.values()]
     nodes = np.concatenate([predicted, np.setdiff1d(closest, predicted)])
     order = np.argsort(nodes, kind="stable")
@@ -91,7 +71,7 @@ def prediction_table(
         "predicted": np.where(answered, prediction.classes, UNKNOWN).tolist(),
         "probability": shares_in_units(certainty(prediction)),
         "label": graph.labels[nodes].tolist(),
-        "part": parts_of(graph)[predicted].tolist(),
+        "part": parts_of(graph, predicted).tolist(),
         "closest": places(closest),
         "weight": shares_in_units(prediction.weights[:, 0]),
         "explained": places(explained),
@@ -128,9 +108,9 @@ def shares_in_units(shares: FloatArray) -> list[int]:
     return np.where(between, np.clip(units, 1, UNITS - 1), units).astype(np.int64).tolist()  # type: ignore[no-any-return]
 
 
-def parts_of(graph: Graph) -> IntArray:
-    """The part of the split that each node is in, 0 for none, [N]."""
-    parts = np.zeros(graph.num_nodes, dtype=np.int64)
+def parts_of(graph: Graph, nodes: IntArray) -> IntArray:
+    """The part of the split that each of some nodes is in, 0 for none, [T]."""
+    parts = np.zeros(len(nodes), dtype=np.int64)
     for number, part in enumerate(SHOWN_PARTS, start=1):
-        parts[getattr(graph, part)] = number
+        parts[np.isin(nodes, getattr(graph, part))] = number
     return parts

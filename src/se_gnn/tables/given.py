@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -426,5 +425,5 @@ def _check_columns(graph: Graph, type_name: str, table: Table, settings: ImportS
         hint = did_you_mean(unknown[0], known)
         raise InputError(
             f"{table.name} has columns that the graph's table did not have: {', '.join(map(repr, unknown[:10]))}{hint}"
-            f"; --column {shlex.quote(f'{unknown[0]}=ignore')} leaves one out"
+            f"; leave it out{' of the rows, or in Python' if table.given else ''}: {table.option(unknown[0], 'ignore')}"
         )

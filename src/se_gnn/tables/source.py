@@ -72,6 +72,7 @@ class Table:
     of_edges: bool = False  # the options that errors name are those of edge columns
     first: int | None = None  # of a block: position of its first row in the whole table; None: it is the whole table
     notes: tuple[str, ...] = ()  # what people should know about how it was read
+    given: bool = False  # as an object, in Python or over HTTP: errors name no options of the command line
     parsed: dict[Any, Any] = field(default_factory=dict)  # columns as values, where they were read before
 
     def __len__(self) -> int:
@@ -134,8 +135,15 @@ class Table:
         return whole if rows is None else whole.take(pa.array(rows))
 
     def option(self, column: str, role: str) -> str:
-        """What to write on the command line to give a column of this table a role."""
+        """What to write to give a column of this table a role: on the command line, or in Python."""
+        if self.given:
+            prefix, name = "edge_" if self.of_edges else "", f"{role}=[{column!r}]"
+            return prefix + (name if role in ("ignore", "keep") else f"kinds={{{column!r}: {role!r}}}")
         return f"--{'edge-' if self.of_edges else ''}column {shlex.quote(f'{column}={role}')}"
+
+    def no_value(self, word: str) -> str:
+        """What to write to have a word mean "no value": on the command line, or in Python."""
+        return f"missing=[{word!r}]" if self.given else f"--set {shlex.quote(f'missing={word}')}"
 
     def check_has(self, *names: str | None) -> None:
         """Refuse the name of a column that is not there."""
@@ -206,7 +214,7 @@ def read_table(
     else:
         data = _from_memory(source, what)
         _check_names(data.column_names, what)
-        table = Table(what, tuple(data.column_names), data)
+        table = Table(what, tuple(data.column_names), data, given=True)
     if not len(table):
         raise InputError(f"{table.name} has no rows")
     if decimal not in (".", ",", None):

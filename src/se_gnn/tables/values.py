@@ -11,7 +11,6 @@ import dataclasses
 import datetime
 import functools
 import re
-import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -255,7 +254,7 @@ class _Text:
             good = total - int(self.counts[wrong].sum())
             text = (
                 f"{self.distinct[self.codes[row]]!r} is not {noun}, {good:,} of the {total:,} values are; correct it, "
-                f"say that it means no value: --set {shlex.quote(f'missing={self.distinct[self.codes[row]]}')}, or say "
+                f"say that it means no value: {self.table.no_value(self.distinct[self.codes[row]])}, or say "
                 f"what the column is: {self.table.option(self.name, 'category')}, or "
                 f"{self.table.option(self.name, 'ignore')}"
             )

@@ -73,6 +73,7 @@ def test_rows_that_do_not_fit_are_refused_with_the_reason(client, body, status, 
     answer = client.post("/v1/predict", json=body)
     assert answer.status_code == status, answer.text
     assert text in answer.json()["detail"]
+    assert "--" not in answer.json()["detail"]  # options are for the command line
 
 
 def test_a_page_documents_every_address_and_loads_nothing_from_elsewhere(client):

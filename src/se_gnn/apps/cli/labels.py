@@ -64,7 +64,7 @@ def audit(
 
 def suggest(
     folder: ModelFolder,
-    count: Annotated[int, option("N", "How many nodes.", min=1)] = 20,
+    count: Annotated[int | None, option("N", "How many nodes (default: 20, or all that are left).", min=1)] = None,
     out: Out = None,
     nodes: Nodes = None,
     graph: OtherGraph = None,

@@ -15,18 +15,22 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.exceptions import HTTPException
 
 from se_gnn.apps.explorer.views import Views
+from se_gnn.apps.service.answers import table_of
 from se_gnn.apps.service.models import NodeId
 from se_gnn.apps.service.store import Snapshot, Store
 from se_gnn.apps.web import WebSettings
 from se_gnn.apps.web.guard import Session
 from se_gnn.errors import InputError
-from se_gnn.labels import Memory, Preview, audit
+from se_gnn.graph.arrays import IntArray
+from se_gnn.labels import Memory, Preview
+from se_gnn.labels.audit import ORDERS
 from se_gnn.labels.memory import edit_folder
 from se_gnn.labels.suggest import suggest
 from se_gnn.labels.values import audit_values
 from se_gnn.model import Model
+from se_gnn.report.page import page_audit
 
-SHOWN = 20  # suspicious labels, and nodes to label next
+SHOWN = 20  # suspicious labels
 MOST_CHANGED = 50  # predictions that a preview lists
 LONGEST_FIELD = 10_000
 
@@ -88,7 +92,8 @@ class LabelPages:
 
     def overview(self, snapshot: Snapshot) -> str:
         """Suspicious labels, nodes to label next, and the history."""
-        found = snapshot.once("findings", lambda: _findings(snapshot.trained))
+        table = table_of(snapshot)  # or 503
+        found = snapshot.once("findings", lambda: _findings(snapshot.trained, table.nodes))
         return self._views.render("labels.html", snapshot, why_not=self.why_not, **found)
 
     def preview(self, snapshot: Snapshot, edit: Form) -> str:
@@ -110,15 +115,15 @@ class LabelPages:
         return Response(status_code=303, headers={"Location": "/labels"})
 
 
-def _findings(trained: Model) -> dict[str, Any]:
-    """Suspicious labels or numbers, nodes to label next, and the history."""
+def _findings(trained: Model, nodes: IntArray) -> dict[str, Any]:
+    """Suspicious labels or numbers, nodes to label next, and the history; ``nodes``: those of the table."""
     try:
-        suggestions = suggest(trained, SHOWN, seed=trained.facts.seed)
+        suggestions = suggest(trained, seed=trained.facts.seed)
     except InputError:  # every node is labeled, or in the split
         suggestions = []
     found: dict[str, Any] = {"suggestions": suggestions, "history": Memory(trained).history}
     if trained.graph.predicts_numbers:
         return {**found, "audit": audit_values(trained), "most": SHOWN}
-    audited = audit(trained)
-    rows = [row for row in audited if row.findings or row.suggested != row.label][:SHOWN]
-    return {**found, "rows": rows, "not_judged": audited.not_judged}
+    judged = page_audit(trained, nodes, num_orders=ORDERS)
+    rows = [row for row in judged or () if row.findings or row.suggested != row.label][:SHOWN]
+    return {**found, "rows": rows, "audit": judged}

@@ -32,6 +32,7 @@ from se_gnn.apps.web import Pages
 from se_gnn.errors import InputError
 from se_gnn.explain import CRUCIAL_EDGES
 from se_gnn.explain.attributes import mentioning
+from se_gnn.graph.spread import listed_nodes
 from se_gnn.plot.local_view import plain_view
 from se_gnn.plot.placement import laid_out
 from se_gnn.plot.svg import as_text, draw
@@ -63,7 +64,7 @@ class Views:
         self._pages = pages
 
     def nodes(self, snapshot: Snapshot, query: Asked, page: Page = 1) -> str:
-        """The table of all nodes."""
+        """The table of the nodes."""
         return self._table("nodes.html", snapshot, TableState(path="/", query=query, page=page))
 
     def map(self, snapshot: Snapshot, query: Asked, page: Page = 1) -> str:
@@ -74,11 +75,10 @@ class Views:
         return self.render(template, snapshot, notice=notice, **table_values(snapshot, state))
 
     def export(self, snapshot: Snapshot, query: Asked, nodes: Names = []) -> Response:  # noqa: B006 - never changed
-        """Some nodes, or all that a query asks for in its order, as `se-gnn predict` writes them to a CSV file."""
-        table, graph = table_of(snapshot), snapshot.trained.graph
+        """Some nodes, or all listed ones that a query asks for in its order, as `se-gnn predict` writes them."""
+        table, graph = table_of(snapshot, query.search), snapshot.trained.graph
         ids = np.array([node_id(snapshot, one) for one in nodes], int) if nodes else table.find(query)
-        assert snapshot.prediction is not None
-        columns = prediction_columns(graph, snapshot.prediction.rows(ids), intervals=snapshot.intervals)
+        columns = prediction_columns(graph, snapshot.predicted(ids).of_nodes(ids), intervals=snapshot.intervals)
         return _attached("nodes.csv", as_file(".csv", columns), "text/csv")
 
     def report(
@@ -97,7 +97,8 @@ class Views:
             everything = TableState(path="/", query=NodeQuery())
             return self._table("nodes.html", snapshot, everything, "Select at least one node first.")
         ids = [node_id(snapshot, node) for node in nodes[:MOST_REPORTED]]
-        text = report_html(snapshot.trained, ids, prediction=snapshot.prediction)
+        table_of(snapshot)  # or 503
+        text = report_html(snapshot.trained, ids, prediction=snapshot.predicted(np.array(ids)))
         return _attached("report.html", text, "text/html")
 
     def node(
@@ -145,7 +146,9 @@ class Views:
             return self.render("links_model.html", snapshot, model=snapshot.links.trained_)
         assert snapshot.prediction is not None
         values = card_values(snapshot.trained, snapshot.prediction)
-        return self.render("model_page.html", snapshot, agreement=agreement_of(snapshot), **values)
+        return self.render(
+            "model_page.html", snapshot, agreement=agreement_of(snapshot), table=snapshot.table, **values
+        )
 
     def api(self, snapshot: Snapshot, description: Mapping[str, Any], *, token: bool) -> str:
         """What programs can ask for, from the description that OpenAPI has."""
@@ -177,7 +180,8 @@ def _known_of(snapshot: Snapshot) -> dict[str, Any]:
         "node_key": partial(node_key, graph),
         "pair_href": partial(pair_href, graph),
         "link_edges": True,
-        "numbered": graph.captions is None and all(name.isdigit() for name in graph.node_names),
+        "numbered": graph.captions is None
+        and all(graph.node_names[node].isdigit() for node in listed_nodes(graph).tolist()),
         "images": NodeImages(graph),
         "around": _Around(snapshot),
     }
@@ -203,7 +207,7 @@ def link_values(snapshot: Snapshot, node: int) -> dict[str, Any]:
 
 def table_values(snapshot: Snapshot, state: TableState) -> dict[str, Any]:
     """A page of the table."""
-    table = table_of(snapshot)
+    table = table_of(snapshot, state.query.search)
     found = table.find(state.query)
     last = max(1, -(-len(found) // ROWS))
     page = min(state.page, last)
@@ -213,7 +217,7 @@ def table_values(snapshot: Snapshot, state: TableState) -> dict[str, Any]:
         "query": state.query,
         "table": table,
         "chance": table.measure(state.query.of),
-        "nodes": found[first : first + ROWS].tolist(),
+        "nodes": [(node, table.at(node)) for node in found[first : first + ROWS].tolist()],
         "total": len(found),
         "first": first,
         "page": page,
@@ -234,7 +238,7 @@ def node_values(snapshot: Snapshot, state: NodeState) -> dict[str, Any]:
         if rank:
             explanation = comparison.explain(rank + 1, what_if=state.what_if, attributes=True)[0]
     if snapshot.novelty is not None:
-        explanation = explanation.abstaining(snapshot.novelty.abstention(state.node))
+        explanation = explanation.abstaining(snapshot.novelty.of(np.array([state.node])).abstention(state.node))
     part = node_part(explanation, [rank], crucial_edges=state.crucial_edges, href=partial(node_href, snapshot.graph))
     own = snapshot.comparisons.own(state.node) if state.changed else explanation
     labeled = len(snapshot.graph.train)

@@ -5,6 +5,7 @@ Those that programs can ask for take a snapshot and what a request gives; their 
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -30,18 +31,22 @@ from se_gnn.links import PairExplanation
 from se_gnn.model.numbers import NumberPrediction, number_metrics, predict
 from se_gnn.optional import require
 from se_gnn.ranking import WhatIf
-from se_gnn.report.predictions import SHOWN_PARTS
+from se_gnn.report.predictions import SHOWN_PARTS, predicted_of
 from se_gnn.results import prediction_columns, records
 from se_gnn.similarity import Nearest, Similarities
 
 MOST_MATCHES = 200
 
 
-def table_of(snapshot: Snapshot) -> NodeTable:
-    """The table of all nodes; until it is there, 503."""
-    if snapshot.table is None:
-        raise busy("all nodes are being scored; ask again in a moment", 1)
-    return snapshot.table
+def table_of(snapshot: Snapshot, named: str = "") -> NodeTable:
+    """The table of nodes, that of a large graph with a row for a node that is named; until it is there, 503."""
+    table = snapshot.table
+    if table is None:
+        raise busy("the nodes are being scored; ask again in a moment", 1)
+    if named and not table.every:
+        with contextlib.suppress(InputError):  # words, not the name of a node
+            table = snapshot.table_with(snapshot.graph.nodes.find(named.strip()))
+    return table
 
 
 def node_id(snapshot: Snapshot, key: int | str) -> int:
@@ -60,7 +65,7 @@ def node_of(snapshot: Snapshot, node: int) -> Node:
 def _about(snapshot: Snapshot, node: int) -> dict[str, Any]:
     graph = snapshot.graph
     known: str | float | None = None
-    if graph.target.known[node] and not snapshot.predicts_links:
+    if graph.target.take(np.array([node])).known[0] and not snapshot.predicts_links:
         known = float(graph.values[node]) if graph.predicts_numbers else graph.class_names[graph.labels[node]]
     return {"id": node, "name": graph.node_names[node], "caption": graph.caption(node), "label": known}
 
@@ -84,7 +89,8 @@ def model(snapshot: Snapshot) -> models.ModelCard:
         about |= {"preset": settings.preset, "agreement": agreement_of(snapshot), "accuracy": _accuracy(snapshot)}
     return models.ModelCard(
         name=graph.name, digest=snapshot.digest or "", nodes=graph.num_nodes, edges=graph.num_edges,
-        features=graph.num_features, scored=snapshot.ready, **about,
+        features=graph.num_features, scored=snapshot.ready, listed=None if snapshot.table is None else
+        len(snapshot.table), **about,
     )  # fmt: skip
 
 
@@ -94,19 +100,21 @@ def nodes(
     offset: Offset = 0,
     limit: Annotated[int, Query(ge=1, le=models.MOST_ROWS, description="rows of the page")] = 25,
 ) -> models.NodePage:
-    """All nodes: searched, filtered, sorted, in pages."""
-    found = table_of(snapshot).find(query)
-    rows = [_row(snapshot, int(node)) for node in found[offset : offset + limit]]
-    return models.NodePage(total=len(found), offset=offset, rows=rows)
+    """All nodes, or of a large graph some: searched, filtered, sorted, in pages."""
+    table = table_of(snapshot, query.search)
+    found = table.find(query)
+    rows = [_row(snapshot, table, node) for node in found[offset : offset + limit].tolist()]
+    return models.NodePage(total=len(found), offset=offset, every=table.every, rows=rows)
 
 
 def node(snapshot: Snapshot, node: NodePath) -> models.NodeRow:
     """One node: what is known about it, and what is predicted."""
-    return _row(snapshot, node_id(snapshot, node))
+    own = node_id(snapshot, node)
+    return _row(snapshot, table_of(snapshot, f"#{own}"), own)
 
 
-def _row(snapshot: Snapshot, node: int) -> models.NodeRow:
-    return models.NodeRow(**_about(snapshot, node), **table_of(snapshot).row(node))
+def _row(snapshot: Snapshot, table: NodeTable, node: int) -> models.NodeRow:
+    return models.NodeRow(**_about(snapshot, node), **table.row(table.at(node)))
 
 
 def predictions(snapshot: Snapshot, request: models.PredictRequest) -> Response:
@@ -265,9 +273,9 @@ def similarity(snapshot: Snapshot, request: models.SimilarityRequest) -> models.
 
 
 def node_map(snapshot: Snapshot) -> models.MapAnswer:
-    """All nodes on a plane, by their embeddings."""
+    """The nodes on a plane, by their embeddings."""
     if snapshot.map is None:
-        raise busy("all nodes are being placed; ask again in a moment", 1)
+        raise busy("the nodes are being placed; ask again in a moment", 1)
     return snapshot.map
 
 
@@ -311,17 +319,18 @@ def _as_json(text: str) -> Response:
 
 def _accuracy(snapshot: Snapshot) -> list[models.PartFigures]:
     """How good the model is on each part of the split."""
-    if snapshot.table is None:
+    if snapshot.table is None or snapshot.prediction is None:
         return []
     graph, outcome, found = snapshot.graph, snapshot.table.outcome, []
+    right = OUTCOMES.index(Outcome.right)
     for part, name in SHOWN_PARTS.items():
-        nodes: IntArray = getattr(graph, part)
+        nodes = predicted_of(getattr(graph, part), snapshot.prediction)
         figures: dict[str, Any] = {"part": Part(name), "nodes": len(nodes)}
         if graph.predicts_numbers and isinstance(snapshot.prediction, NumberPrediction):
-            measured = number_metrics(snapshot.prediction.values[nodes], graph.values[nodes])
+            measured = number_metrics(snapshot.prediction.of_nodes(nodes).values, graph.values[nodes])
             figures |= {name: measured[name] for name in ("r2", "mae", "rmse")}
         elif len(nodes):
-            figures["accuracy"] = float((outcome[nodes] == OUTCOMES.index(Outcome.right)).mean())
+            figures["accuracy"] = float((outcome[np.searchsorted(snapshot.table.nodes, nodes)] == right).mean())
         found.append(models.PartFigures(**figures))
     return found
 

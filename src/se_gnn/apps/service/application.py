@@ -94,10 +94,13 @@ def _watch(router: APIRouter, store: Store, registry: CollectorRegistry) -> None
 
     @router.get("/readyz")
     async def ready() -> dict[str, str | None]:
-        """All nodes have been scored; until then 503. `refused` says why a changed model folder is not served."""
+        """The nodes of the list are predicted, judged and on the map; until then 503.
+
+        Explanations and predictions are answered before. `refused` says why a changed model folder is not served.
+        """
         snapshot = store.snapshot
         if not snapshot.ready:
-            raise busy("all nodes are being scored", 1)
+            raise busy("the nodes are being scored", 1)
         return {"status": "ready", "digest": snapshot.digest, "refused": store.refused}
 
     @router.get("/metrics", response_class=PlainTextResponse)

@@ -68,7 +68,7 @@ Share = Annotated[float, Query(ge=0, le=1)]
 class NodeQuery:
     """Which nodes, in which order, as the query of an address gives it; None: any."""
 
-    search: Annotated[str, Query(max_length=LONGEST_SEARCH, description="words of name or caption")] = ""
+    search: Annotated[str, Query(max_length=LONGEST_SEARCH, description="words of name or caption, or #POSITION")] = ""
     of: Annotated[Class, Query(description="number of the class whose probability is meant; it is sorted by")] = None
     predicted: Class = None
     label: Class = None
@@ -148,7 +148,7 @@ class Node(Answer):
 
 
 class NodeRow(Node):
-    """A row of the table of all nodes."""
+    """A row of the table of nodes."""
 
     part: Part
     predicted: Value | None = Field(None, description="class or number; null if links are predicted")
@@ -173,6 +173,10 @@ class Page(Answer):
 class NodePage(Page):
     """Some rows."""
 
+    every: bool = Field(
+        description="whether the list is about all nodes; that of a graph of more than 200,000 nodes is about labeled, "
+        "validation and test nodes, others, evenly spread, and a node whose name is searched"
+    )
     rows: list[NodeRow] = Field(max_length=MOST_ROWS)
 
 
@@ -360,18 +364,21 @@ class ModelCard(Answer):
     hops: int | None = Field(None, ge=1, description="n")
     measure: str | None = None
     directions: str | None = None
-    scored: bool = Field(description="whether all nodes have been scored yet")
+    scored: bool = Field(description="whether the listed nodes have been scored yet")
+    listed: int | None = Field(
+        None, description="nodes of the list and the map: all, or of a graph of more than 200,000 nodes some"
+    )
     agreement: float | None = Field(
         None, description="share of held-out nodes on which the vote and the model that it explains agree"
     )
-    accuracy: list[PartFigures] = Field([], description="empty until all nodes have been scored")
+    accuracy: list[PartFigures] = Field([], description="of the listed nodes; empty until they have been scored")
     validation: dict[str, float] | None = Field(None, description="figures on validation links")
 
 
 class MapAnswer(Answer):
     """Nodes on a plane, by columns; x and y are whole numbers from 0 to `steps`."""
 
-    total: int = Field(ge=0, description="nodes of the graph; if there are very many, some of them")
+    total: int = Field(ge=0, description="nodes of the graph; of more than 200,000 nodes some are on the map")
     steps: int
     classes: list[Text] = Field(description="classes, ranges of numbers, or node types")
     colors: list[str] = Field(description="one for each of them")

@@ -1,11 +1,13 @@
-"""All nodes as a table and on a plane; a million rows are filtered, sorted and searched at once.
+"""The nodes of a graph as a table and on a plane; a million rows are filtered, sorted and searched at once.
 
-The table, the map and the service ask a model for nothing else that depends on the kind of its answers: classes,
-numbers or links. Shapes: N nodes, C classes, P points of the map.
+These are all nodes, or of a large graph some (`se_gnn.graph.spread`). The table, the map and the service ask a model
+for nothing else that depends on the kind of its answers: classes, numbers or links. Shapes: T nodes of the table, C
+classes, P points of the map.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
 import unicodedata
 from abc import ABC, abstractmethod
@@ -20,6 +22,7 @@ from se_gnn.apps.service.models import STEPS, MapAnswer, NodeQuery, Outcome, Par
 from se_gnn.errors import InputError
 from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.graph.arrays import BoolArray, Float64Array, FloatArray, IntArray
+from se_gnn.graph.spread import MOST_ROWS
 from se_gnn.model import Prediction
 from se_gnn.model.numbers import Calibration, NumberPrediction
 from se_gnn.plot.projection import project
@@ -29,7 +32,6 @@ from se_gnn.report.predictions import SHOWN_PARTS, certainty, parts_of
 MOST_VIEWS = 16  # results of filters that are kept for the next page
 MOST_ORDERS = 24  # that are kept: of each column, up and down
 MOST_WORDS = 8  # of a search
-MOST_POINTS = 200_000  # that a browser gets; of more nodes a part is drawn
 SHADES = 8  # of numbers on the map
 _DIGITS = re.compile(r"(\d+)")
 _PLAIN_LETTERS = str.maketrans("øØłŁđĐıħĦ", "oOlLdDihH")  # accents that Unicode does not take apart
@@ -43,7 +45,7 @@ Keys = dict[Sort, Callable[[], IntArray | FloatArray | Float64Array]]
 
 @dataclass(frozen=True, slots=True)
 class Colors:
-    """Groups of nodes for the map, with their names and colors; ``group`` is the one of each node, [N]."""
+    """Groups of nodes for the map, with their names and colors; ``group`` is the one of each node, [T]."""
 
     names: list[str]
     colors: list[str]
@@ -51,38 +53,53 @@ class Colors:
 
 
 class NodeTable(ABC):
-    """All nodes: what is predicted or known of each, [N]; found by words, filters and regions of the map, in any order.
+    """Nodes, ascending, and what is predicted or known of each, [T]; found by words, filters and regions of the map.
 
     ``outcome`` is a position in ``OUTCOMES``; of a number, the prediction is right if the known one is in its interval.
     """
 
     kind: ClassVar[str]
 
-    def __init__(self, graph: Graph, predicted: Any, outcome: IntArray, found: Found | None = None) -> None:
-        self.graph, self.predicted, self.outcome = graph, predicted, outcome
+    def __init__(
+        self, graph: Graph, nodes: IntArray, predicted: Any, outcome: IntArray, found: Found | None = None
+    ) -> None:
+        self.graph, self.nodes, self.predicted, self.outcome = graph, nodes, predicted, outcome
         self.closest: IntArray | None = None if found is None else found.cases[:, 0]
         self.weight: FloatArray = np.zeros(len(outcome), np.float32) if found is None else found.weights[:, 0]
-        self.points: FloatArray | None = None  # where the nodes are on the map, [N, 2] from 0 to 1
-        self.part: IntArray = parts_of(graph)  # [N], 0 for none, then the order of SHOWN_PARTS
-        self.answered: BoolArray | None = None  # [N]; None until it is judged
-        captions = graph.captions or [""] * len(self)
-        self._texts = [search_text(f"{name}\n{more}") for name, more in zip(graph.node_names, captions)]
+        self.points: FloatArray | None = None  # where the nodes are on the map, [T, 2] from 0 to 1; NaN: nowhere
+        self.part: IntArray = parts_of(graph, nodes)  # [T], 0 for none, then the order of SHOWN_PARTS
+        self.answered: BoolArray | None = None  # [T]; None until it is judged
+        captions = graph.captions
+        self._texts = [
+            search_text(f"{graph.node_names[node]}\n{'' if captions is None else captions[node]}")
+            for node in nodes.tolist()
+        ]
         self.find = lru_cache(MOST_VIEWS)(self._find)
         self._order = lru_cache(MOST_ORDERS)(self._ordered)
 
     def __len__(self) -> int:
-        return len(self.outcome)
+        return len(self.nodes)
+
+    @property
+    def every(self) -> bool:
+        """Whether all nodes of the graph are in the table."""
+        return len(self) == self.graph.num_nodes
+
+    def at(self, node: int) -> int:
+        """The row of a node; below 0: it has none."""
+        place = int(np.searchsorted(self.nodes, node))
+        return place if place < len(self) and self.nodes[place] == node else -1
 
     @abstractmethod
     def keys(self, of: int | None) -> Keys:
         """What the columns of a kind of table are sorted by."""
 
-    def row(self, node: int) -> dict[str, Any]:
-        """What is known and predicted of one node, as the service answers it."""
-        row: dict[str, Any] = {"part": self.part_name(node), "outcome": self.outcome_name(node)}
-        row |= {"answered": None if self.answered is None else bool(self.answered[node])}
+    def row(self, at: int) -> dict[str, Any]:
+        """What is known and predicted of the node of a row, as the service answers it."""
+        row: dict[str, Any] = {"part": self.part_name(at), "outcome": self.outcome_name(at)}
+        row |= {"answered": None if self.answered is None else bool(self.answered[at])}
         if self.closest is not None:
-            row |= {"closest": int(self.closest[node]), "weight": float(self.weight[node])}
+            row |= {"closest": int(self.closest[at]), "weight": float(self.weight[at])}
         return row
 
     @abstractmethod
@@ -90,51 +107,50 @@ class NodeTable(ABC):
         """Groups of nodes for the map."""
 
     def map(self) -> MapAnswer:
-        """All nodes on a plane."""
+        """The nodes on a plane."""
         assert self.points is not None
         labeled = self.graph.train if self.kind != "link" else np.empty(0, np.int64)
-        nodes, groups = _drawn(len(self), labeled), self.colors()  # [P]
-        steps = np.round(self.points[nodes] * STEPS).astype(np.int64)
+        labels = np.isin(self.nodes, labeled)
+        rows, groups = _drawn(labels), self.colors()  # [P]
+        steps = np.round(self.points[rows] * STEPS).astype(np.int64)
         return MapAnswer(
-            total=len(self), steps=STEPS, classes=groups.names, colors=groups.colors, node=nodes.tolist(),
-            x=steps[:, 0].tolist(), y=steps[:, 1].tolist(), predicted=groups.group[nodes].tolist(),
-            labeled=np.isin(nodes, labeled).astype(np.int64).tolist(),
+            total=self.graph.num_nodes, steps=STEPS, classes=groups.names, colors=groups.colors,
+            node=self.nodes[rows].tolist(), x=steps[:, 0].tolist(), y=steps[:, 1].tolist(),
+            predicted=groups.group[rows].tolist(), labeled=labels[rows].astype(np.int64).tolist(),
         )  # fmt: skip
 
     def measure(self, of: int | None) -> Any:
-        """What bounds are compared with: the predicted numbers; of classes a probability, [N]."""
+        """What bounds are compared with: the predicted numbers; of classes a probability, [T]."""
         if of is not None:
             raise InputError("of names a class, and this model predicts none")
         return self.predicted
 
     def having(self, predicted: int | None, label: int | None) -> BoolArray:
-        """Nodes with a predicted and a known class, [N]; None: any."""
+        """Nodes with a predicted and a known class, [T]; None: any."""
         if predicted is not None or label is not None:
             raise InputError("predicted and label are classes, and this model predicts none: use least and most")
         return np.ones(len(self), bool)
 
     def judge(self, abstains: BoolArray) -> None:
-        """Say which nodes are too unlike anything known for an answer, [N]."""
+        """Say which nodes are too unlike anything known for an answer, [T]."""
         self.answered = ~abstains
         self.find.cache_clear()
 
     def _find(self, query: NodeQuery) -> IntArray:
         """Ids of the nodes that a query asks for, in its order."""
         order = self._order(query.sort, query.descending, query.of if query.sort is Sort.probability else None)
-        return order[self._passing(query)[order]]
+        return self.nodes[order[self._passing(query)[order]]]
 
-    def part_name(self, node: int) -> Part:
-        """The part of the split that a node is in."""
-        return PARTS[int(self.part[node])]
+    def part_name(self, at: int) -> Part:
+        """The part of the split that the node of a row is in."""
+        return PARTS[int(self.part[at])]
 
-    def outcome_name(self, node: int) -> Outcome:
-        """Whether a node's prediction is right."""
-        return OUTCOMES[int(self.outcome[node])]
+    def outcome_name(self, at: int) -> Outcome:
+        """Whether the prediction of a row is right."""
+        return OUTCOMES[int(self.outcome[at])]
 
     def _passing(self, query: NodeQuery) -> BoolArray:
-        passing = self.having(query.predicted, query.label)
-        for word in search_text(query.search).split()[:MOST_WORDS]:
-            passing &= np.fromiter((word in text for text in self._texts), bool, len(self))
+        passing = self.having(query.predicted, query.label) & self._matching(query.search.strip())
         measure = self.measure(query.of).astype(np.float64)  # any bound can be compared with it
         if query.part is not None:
             passing &= self.part == PARTS.index(query.part)
@@ -152,11 +168,21 @@ class NodeTable(ABC):
             passing &= (x >= left) & (x <= right) & (y >= bottom) & (y <= top)
         return passing
 
+    def _matching(self, search: str) -> BoolArray:
+        """Nodes whose texts have all words of a search, or the one at #POSITION, [T]."""
+        matching = np.ones(len(self), bool)
+        for word in search_text(search).split()[:MOST_WORDS]:
+            matching &= np.fromiter((word in text for text in self._texts), bool, len(self))
+        if search.startswith("#"):
+            with contextlib.suppress(InputError):
+                matching |= self.nodes == self.graph.nodes.find(search)
+        return matching
+
     def _ordered(self, sort: Sort, descending: bool, of: int | None) -> IntArray:
-        """Ids of all nodes in an order, equal ones by their ids."""
+        """The rows in an order, equal ones by the ids of their nodes."""
         keys: Keys = {
             Sort.node: lambda: np.arange(len(self)),
-            Sort.name: lambda: text_ranks([self.graph.caption(node) for node in range(len(self))]),
+            Sort.name: lambda: text_ranks([self.graph.caption(node) for node in self.nodes.tolist()]),
             Sort.outcome: lambda: self.outcome,
             Sort.part: lambda: self.part,
             Sort.weight: lambda: self.weight,
@@ -174,14 +200,14 @@ class ClassTable(NodeTable):
     kind = "class"
 
     def __init__(self, graph: Graph, found: Prediction) -> None:
-        known = graph.labels[found.nodes]
-        outcome = np.where(known == UNKNOWN, 0, 1 + (known == found.classes))
-        super().__init__(graph, found.classes, outcome, found)
+        self.known: IntArray = graph.labels[found.nodes]
+        outcome = np.where(self.known == UNKNOWN, 0, 1 + (self.known == found.classes))
+        super().__init__(graph, found.nodes, found.classes, outcome, found)
         self.found = found
         self.probability: FloatArray = np.minimum(certainty(found), 1)  # sums of float32 weights may pass 1
 
     def measure(self, of: int | None) -> FloatArray:
-        """Probability of a class, or of the predicted class of each node, [N]."""
+        """Probability of a class, or of the predicted class of each node, [T]."""
         if of is None:
             return self.probability
         if not 0 <= of < self.graph.num_classes:
@@ -194,19 +220,19 @@ class ClassTable(NodeTable):
         return {
             Sort.predicted: lambda: ranks[self.predicted],
             Sort.probability: lambda: self.measure(of),
-            Sort.label: lambda: ranks[self.graph.labels],
+            Sort.label: lambda: ranks[self.known],
         }
 
     def having(self, predicted: int | None, label: int | None) -> BoolArray:
-        """Nodes with a predicted and a known class, [N]; None: any."""
+        """Nodes with a predicted and a known class, [T]; None: any."""
         is_predicted = True if predicted is None else self.predicted == predicted
-        is_known = True if label is None else self.graph.labels == label
+        is_known = True if label is None else self.known == label
         return np.full(len(self), True) & is_predicted & is_known
 
-    def row(self, node: int) -> dict[str, Any]:
-        """What is predicted of one node."""
-        name = self.graph.class_names[self.predicted[node]]
-        return super().row(node) | {"predicted": name, "probability": float(self.probability[node])}
+    def row(self, at: int) -> dict[str, Any]:
+        """What is predicted of the node of a row."""
+        name = self.graph.class_names[self.predicted[at]]
+        return super().row(at) | {"predicted": name, "probability": float(self.probability[at])}
 
     def colors(self) -> Colors:
         """The predicted classes."""
@@ -220,31 +246,31 @@ class NumberTable(NodeTable):
     kind = "number"
 
     def __init__(self, graph: Graph, found: NumberPrediction, intervals: Calibration | None) -> None:
-        known = graph.values[found.nodes]
-        reach = np.full(len(known), np.inf) if intervals is None else intervals.reach(found.spread)
+        self.known: Float64Array = graph.values[found.nodes]
+        reach = np.full(len(self.known), np.inf) if intervals is None else intervals.reach(found.spread)
         self.low: Float64Array = found.values - reach
         self.high: Float64Array = found.values + reach
-        self.error: Float64Array = np.abs(known - found.values)
-        outcome = np.where(np.isnan(known) | np.isinf(reach), 0, 1 + (self.error <= reach))
-        super().__init__(graph, found.values, outcome, found)
+        self.error: Float64Array = np.abs(self.known - found.values)
+        outcome = np.where(np.isnan(self.known) | np.isinf(reach), 0, 1 + (self.error <= reach))
+        super().__init__(graph, found.nodes, found.values, outcome, found)
 
     def keys(self, of: int | None) -> Keys:
         """What each column is sorted by; a number that is not known comes first, as the lowest."""
         return {
             Sort.predicted: lambda: self.measure(of),
-            Sort.label: lambda: np.nan_to_num(self.graph.values, nan=-np.inf, posinf=None, neginf=None),
+            Sort.label: lambda: np.nan_to_num(self.known, nan=-np.inf, posinf=None, neginf=None),
             Sort.error: lambda: np.nan_to_num(self.error, nan=-1.0),
             Sort.width: lambda: self.high - self.low,
         }
 
-    def interval(self, node: int) -> tuple[float, float] | None:
-        """The interval of a node; None: it has none."""
-        ends = float(self.low[node]), float(self.high[node])
+    def interval(self, at: int) -> tuple[float, float] | None:
+        """The interval of a row; None: it has none."""
+        ends = float(self.low[at]), float(self.high[at])
         return ends if np.isfinite(ends).all() else None
 
-    def row(self, node: int) -> dict[str, Any]:
-        """What is predicted of one node."""
-        return super().row(node) | {"predicted": float(self.predicted[node]), "interval": self.interval(node)}
+    def row(self, at: int) -> dict[str, Any]:
+        """What is predicted of the node of a row."""
+        return super().row(at) | {"predicted": float(self.predicted[at]), "interval": self.interval(at)}
 
     def colors(self) -> Colors:
         """The predicted numbers in ranges that hold equally many nodes, light to dark."""
@@ -261,15 +287,15 @@ class LinkTable(NodeTable):
     kind = "link"
 
     def __init__(self, graph: Graph) -> None:
-        super().__init__(graph, graph.degrees, np.zeros(graph.num_nodes, np.int64))
+        super().__init__(graph, np.arange(graph.num_nodes), graph.degrees, np.zeros(graph.num_nodes, np.int64))
 
     def keys(self, of: int | None) -> Keys:
         """What each column is sorted by."""
         return {Sort.links: lambda: self.predicted}
 
-    def row(self, node: int) -> dict[str, Any]:
-        """What is known of one node."""
-        return super().row(node) | {"links": int(self.predicted[node])}
+    def row(self, at: int) -> dict[str, Any]:
+        """What is known of the node of a row."""
+        return super().row(at) | {"links": int(self.predicted[at])}
 
     def colors(self) -> Colors:
         """The node types."""
@@ -309,7 +335,7 @@ def search_text(text: str) -> str:
 
 
 def placed(embeddings: FloatArray) -> FloatArray:
-    """Where each node is on the map, from 0 to 1 along both axes, [N, 2]."""
+    """Where each node is on the map, from 0 to 1 along both axes, [T, 2]."""
     points = np.clip((project(embeddings, "pca") + 1) / 2, 0, 1)
     low, high = points.min(axis=0), points.max(axis=0)
     span = np.where(high > low, high - low, 1)
@@ -317,10 +343,10 @@ def placed(embeddings: FloatArray) -> FloatArray:
     return found
 
 
-def _drawn(num_nodes: int, labeled: IntArray) -> IntArray:
-    """All nodes, or the labeled ones and others at random; the labeled last, so that they are on top."""
-    others = np.setdiff1d(np.arange(num_nodes), labeled)
-    room = max(0, MOST_POINTS - len(labeled))
+def _drawn(labeled: BoolArray) -> IntArray:
+    """All rows, or the labeled ones and others at random; the labeled last, so that they are on top."""
+    others = np.flatnonzero(~labeled)
+    room = max(0, MOST_ROWS - int(labeled.sum()))
     if len(others) > room:
         others = np.sort(np.random.default_rng(0).choice(others, room, replace=False))
-    return np.concatenate([others, labeled])
+    return np.concatenate([others, np.flatnonzero(labeled)])

@@ -25,11 +25,14 @@ from se_gnn.apps.service.node_table import ClassTable, LinkTable, NodeTable, Num
 from se_gnn.errors import InputError
 from se_gnn.explain import Comparison
 from se_gnn.files import sha256
+from se_gnn.graph.arrays import IntArray
+from se_gnn.graph.spread import listed_nodes
 from se_gnn.graph.storage import graph_digest
-from se_gnn.labels.novelty import Novelty, novelty_of_all
+from se_gnn.labels.novelty import Judge, Novelty, page_novelty
 from se_gnn.model import Model, Prediction
 from se_gnn.model.folder import is_links_folder, load_model, model_digest
 from se_gnn.model.numbers import Calibration, NumberPrediction, calibrate_intervals, predict
+from se_gnn.report.page import asked_for
 
 if TYPE_CHECKING:
     from se_gnn.links import SEGNNLinkPredictor
@@ -38,6 +41,7 @@ BLOCK = 4096  # nodes that are scored at a time
 CHECK_SECONDS = 2.0
 MOST_COMPARISONS = 64
 MOST_EXPLANATIONS = 8  # that are shown beside those with other settings
+MOST_TABLES = 4  # with a node of a large graph that is not listed
 MOST_BYTES = 128 * 2**20  # of all comparisons that are kept
 LARGEST_BYTES = 32 * 2**20  # of one that is kept
 
@@ -92,14 +96,17 @@ class Comparisons:
 
 
 class Snapshot:
-    """One model, ready to answer; the table of all nodes and the map come a little later."""
+    """One model, ready to answer; the table of its nodes and the map come a little later.
+
+    The table has all nodes. Of a large graph it has those that a page lists; others are predicted when asked for.
+    """
 
     def __init__(self, model: Model | SEGNNLinkPredictor, digest: str | None) -> None:
         self._model, self.digest = model, digest
         self.prediction: Prediction | NumberPrediction | None = None
         self.table: NodeTable | None = None
         self.map: MapAnswer | None = None
-        self.novelty: Novelty | None = None
+        self.novelty: Novelty | Judge | None = None  # None: it is not judged
         self._once: dict[str, Any] = {}
         self.graph = model.graph if isinstance(model, Model) else model.graph_
         if isinstance(model, Model):
@@ -143,35 +150,72 @@ class Snapshot:
 
     @property
     def ready(self) -> bool:
-        """Whether all nodes have been scored."""
+        """Whether the nodes of the table have been predicted, judged and placed on the map."""
         return self.map is not None
 
     def prepare(self, stop: threading.Event | None = None) -> None:
-        """Score all nodes and place them on the map; ends early on request."""
+        """Predict the nodes of the table, judge which are too unlike anything known, place them on the map.
+
+        Ends early on request.
+        """
         if self.ready:
             return
         if self.predicts_links:
             table: NodeTable = LinkTable(self.graph)
-            embeddings = self.links.trained_.attributes.embeddings().numpy()
+            table.points = placed(self.links.trained_.attributes.embeddings().numpy())
         else:
-            blocks = []
-            for low in range(0, self.graph.num_nodes, BLOCK):
+            listed, blocks = listed_nodes(self.graph), []
+            if len(listed) < self.graph.num_nodes:
+                with turn():
+                    self.trained.ranker.hold(np.union1d(listed, asked_for(self.graph)))
+            for low in range(0, len(listed), BLOCK):
                 if stop is not None and stop.is_set():
                     return
                 with turn():
-                    blocks.append(predict(self.trained, np.arange(low, min(low + BLOCK, self.graph.num_nodes))))
-            self.prediction = found = type(blocks[0]).joined(blocks)  # type: ignore[arg-type]
-            if isinstance(found, NumberPrediction):
-                with turn():
-                    table = NumberTable(self.graph, found, self.intervals)
-            else:
-                table = ClassTable(self.graph, found)
-            embeddings = self.trained.embedded.rows(found.nodes).cpu().numpy()
-        table.points = placed(embeddings)
-        self.novelty = None if self.predicts_links else novelty_of_all(self.trained)
-        if self.novelty is not None:
-            table.judge(self.novelty.abstains)
+                    blocks.append(predict(self.trained, listed[low : low + BLOCK]))
+            self.prediction = type(blocks[0]).joined(blocks)  # type: ignore[arg-type]
+            with turn():
+                self.novelty = page_novelty(self.trained)
+                table = self._table(self.prediction)
+            table.points = placed(self.trained.embedded.rows(listed).cpu().numpy())
         self.table, self.map = table, table.map()  # last: before, an answer could still become none
+
+    def predicted(self, nodes: IntArray) -> Prediction | NumberPrediction:
+        """What is predicted of the listed nodes and of some others."""
+        found = self.prediction
+        assert found is not None  # with the table
+        others = np.setdiff1d(nodes, found.nodes)
+        if not len(others):
+            return found
+        both = type(found).joined([found, predict(self.trained, others)])  # type: ignore[list-item]
+        return both.rows(np.argsort(both.nodes))
+
+    def table_with(self, node: int) -> NodeTable:
+        """The table, with a row for a node that may not be listed."""
+        assert self.table is not None
+        return self.table if self.table.at(node) >= 0 else self._tables(node)
+
+    @cached_property
+    def _tables(self) -> Callable[[int], NodeTable]:
+        return lru_cache(MOST_TABLES)(self._table_with)
+
+    def _table_with(self, node: int) -> NodeTable:
+        found, listed = self.predicted(np.array([node])), self.table
+        assert listed is not None
+        assert listed.points is not None
+        table = self._table(found)
+        table.points = np.insert(listed.points, table.at(node), np.nan, axis=0)
+        return table
+
+    def _table(self, found: Prediction | NumberPrediction) -> NodeTable:
+        table: NodeTable
+        if isinstance(found, NumberPrediction):
+            table = NumberTable(self.graph, found, self.intervals)
+        else:
+            table = ClassTable(self.graph, found)
+        if self.novelty is not None:
+            table.judge(self.novelty.of(found.nodes).abstains)
+        return table
 
 
 class Store:
@@ -199,7 +243,7 @@ class Store:
         return self._snapshot
 
     def start(self) -> None:
-        """Score all nodes, then watch the folder, in a thread of its own."""
+        """Prepare the table, then watch the folder, in a thread of its own."""
         self._stop.clear()
         self._thread = threading.Thread(target=self._work, name="se-gnn-store", daemon=True)
         self._thread.start()
