@@ -147,7 +147,7 @@ def test_a_node_that_is_not_listed_is_explained_as_in_the_library(client, model,
 
 def test_pages_say_of_how_many_nodes_they_are(client, model):
     listed = len(listed_nodes(model.graph))
-    for page in ("/", "/map", "/model"):
+    for page in ("/", "/map", "/model", "/labels"):
         assert f"The graph has 400 nodes. This page is about {listed} of them" in text_of(client, page)
     assert f"of {listed} nodes listed" in text_of(client, "/")
     answer = client.get("/v1/map").json()

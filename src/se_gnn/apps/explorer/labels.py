@@ -94,7 +94,7 @@ class LabelPages:
         """Suspicious labels, nodes to label next, and the history."""
         table = table_of(snapshot)  # or 503
         found = snapshot.once("findings", lambda: _findings(snapshot.trained, table.nodes))
-        return self._views.render("labels.html", snapshot, why_not=self.why_not, **found)
+        return self._views.render("labels.html", snapshot, table=table, why_not=self.why_not, **found)
 
     def preview(self, snapshot: Snapshot, edit: Form) -> str:
         """What an edit would change, and a form to make it."""
