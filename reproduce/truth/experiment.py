@@ -28,7 +28,7 @@ The next table shows graphs whose edges carry a direction, type, weight or attri
 graphs that are mapped from files, and numbers. These models are trained with one recipe, a single member and
 {EPOCHS} epochs; up to {NODES} test nodes and {NODES} cases are explained, each case by the others. Explanations of a
 mapped graph are compared with what the same graph in memory gives. Errors of numbers are relative to the largest known
-number. Relabelings and contrasts are checked in these rows alone: the rows above were made before."""
+number."""
 ADDED = "contributions added up, against the stated "
 
 
