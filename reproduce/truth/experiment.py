@@ -21,8 +21,9 @@ Everything that an explanation states about a test node is recomputed from the e
 NumPy, without the library's code for similarities and votes: local graphs, similarities, matches, importance, votes,
 the prediction without each case, the smallest removal and relabeling that change the class, and the similarity at
 which the nearest case of another class would change it. A statement counts as false if float64 contradicts it by more
-than {ROUNDING:g}; float32 cannot decide smaller differences. For stated removals and relabelings of up to three cases,
-every smaller one is tried; for larger ones, that of the cases with the largest weights is tried."""
+than {ROUNDING:g}; float32 cannot decide smaller differences, nor, between long vectors, some that are a little larger
+(`reproduce.truth.statements.undecided`). For stated removals and relabelings of up to three cases, every smaller one
+is tried; for larger ones, that of the cases with the largest weights is tried."""
 MORE = f"""\
 The next table shows graphs whose edges carry a direction, type, weight or attributes, graphs of several node types,
 graphs that are mapped from files, and numbers. These models are trained with one recipe, a single member and

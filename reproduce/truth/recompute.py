@@ -109,6 +109,7 @@ class Recomputed:
         with torch.no_grad():
             self.h = _double(trained.embedded.rows(np.arange(graph.num_nodes)))  # [N, D]
             terms = trained.encoder.edge_terms(graph)
+            self.center = self.h.mean(axis=0)  # distances are computed about it: shorter vectors lose fewer digits
             self.terms = None if terms is None else _double(terms(torch.from_numpy(every)))  # [E, D]
         self.labeled: IntArray = graph.train
         self.answers = graph.values[self.labeled] if graph.predicts_numbers else graph.labels[self.labeled]

@@ -1,13 +1,15 @@
 """The statements of an explanation, each compared with what is true: how far a number is off, and what is false.
 
 A number is compared as it is. A statement (this is the nearest, this match is the best, that removal changes the class)
-is false where float64 says otherwise by more than :data:`ROUNDING`, which float32 arithmetic cannot decide.
+is false where float64 says otherwise by more than :data:`ROUNDING`, which float32 arithmetic cannot decide; between
+matches by distance, by more than :func:`undecided`.
 Shapes: M edges of the node, K nearest, C classes.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
@@ -50,6 +52,20 @@ class Findings:
             "statements": dict(sorted(self.stated.items())),
             "false_statements": {kind: self.false[kind] for kind in sorted(self.stated)},
         }
+
+
+def undecided(vectors: Double, distances: Double) -> Double:
+    """By how much a distance from each vector, [M, D], may change if its square is rounded in float32, [M].
+
+    The square is a difference of products of D terms, whose rounding grows with the squared lengths and sqrt(D). So a
+    short distance between long vectors is known less well than :data:`ROUNDING`. ``distances`` may be negative.
+
+    >>> undecided(np.full((1, 64), 1.5), np.array([-0.2])).round(5)
+    array([0.00034])
+    """
+    error = 2 * np.square(vectors).sum(axis=1) * math.sqrt(vectors.shape[1]) * 2.0**-24
+    found: Double = np.sqrt(np.square(distances) + error) - np.abs(distances)
+    return found
 
 
 def check(explanation: Explanation, model: Recomputed, findings: Findings) -> None:
@@ -217,7 +233,8 @@ class _Check:
         self.findings.number("similarity of a match", matches.similarity, paired)
         place = np.minimum(np.searchsorted(edges, matched), len(edges) - 1)
         inside = (edges[place] == matched) & (other_parts[place] == parts)
-        return np.where(some, inside & (paired >= best - ROUNDING), ~np.isin(parts, other_parts))
+        near = np.maximum(ROUNDING, undecided(ours - model.center, best) if measure == "distance" else 0)
+        return np.where(some, inside & (paired >= best - near), ~np.isin(parts, other_parts))
 
     def _note(self, closest: Any, matches: EdgeMatches, good: Any, near: Any) -> None:
         for is_closest, is_good in zip(closest, (np.asarray(matches.above_average) == good) | near):
