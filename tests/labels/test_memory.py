@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from se_gnn.errors import InputError
+from se_gnn.explain import explain
 from se_gnn.graph import UNKNOWN
-from se_gnn.labels import Memory
+from se_gnn.labels import Memory, audit, certify
 from se_gnn.labels.edits import state_of
 from se_gnn.model import Model
 from se_gnn.model.folder import HISTORY, load_model, read_epochs, save_model
@@ -84,6 +85,25 @@ def test_a_saved_memory_keeps_its_history_and_goes_on(memory, tmp_path):
     assert len(last.history) == 2
     assert read_epochs(tmp_path / "model") == b'{"epoch": 1}\n'
     assert 3 in last.nodes
+
+
+def test_all_labeled_nodes_vote_if_fewer_are_left_than_training_chose(model, tmp_path):
+    every, asked = len(model.graph.train), model.settings.asked
+    others = {name: one for name, one in asked.given.items() if name != "num_nearest"}
+    free = dataclasses.replace(model.settings, asked=dataclasses.replace(asked, given=others))
+    settings = free.decided("validation", {"num_nearest": every})
+    memory = Memory(dataclasses.replace(model, settings=settings))
+    memory.remove(["3", "7"])
+    save_model(memory.trained, tmp_path)
+    edited = load_model(tmp_path)
+    given = Model(model.encoder, edited.graph, settings.decided("validation", {"num_nearest": every - 2}))
+    np.testing.assert_array_equal(edited.predict().probabilities, given.predict().probabilities)
+    one, other = (explain(found, [0], attributes=True)[0] for found in (edited, given))
+    assert str(one) == str(other)
+    assert len(one.votes) == every - 3  # the node itself is a case, and does not vote on itself
+    first, second = ([row.to_record(edited.graph) for row in audit(found, num_orders=3)] for found in (edited, given))
+    assert first == second
+    np.testing.assert_array_equal(certify(edited).removal.sizes, certify(given).removal.sizes)
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ def test_mixed_types_in_a_data_frame_are_read_as_in_a_file():
 
 def test_types_that_are_no_attributes():
     nodes = pa.Table.from_pandas(frame()).append_column("tags", pa.array([["x"]] * 4))
-    with pytest.raises(InputError, match=r"column 'tags' holds values of type list.* --column tags=ignore"):
+    with pytest.raises(InputError, match=r"column 'tags' holds values of type list.* leave it out: ignore=\['tags'\]"):
         read_tables(nodes, EDGE_FRAME, **ROLES)
     with pytest.raises(InputError, match=r"nodes must be the path of a CSV or Parquet file, .* got list"):
         read_tables([1], EDGE_FRAME, **ROLES)

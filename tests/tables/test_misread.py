@@ -127,7 +127,7 @@ def test_near_unique_whole_numbers_are_keys_and_can_be_kept():
     result = imported(nodes)
     assert kinds(result) == {"x": "number", "amount": "number", "visits": "number"}
     assert warned(result, "column 'site_id' is left out: a key: another whole number in nearly every row")
-    assert warned(result, "--column site_id=keep uses it")
+    assert warned(result, "keep=['site_id'] uses it")
     assert result.graph.raw.row(0)["site_id"] == str(seen_by[0])
     assert kinds(imported(nodes, keep=["site_id"]))["site_id"] == "number"
     assert kinds(imported(nodes, kinds={"site_id": "number"}))["site_id"] == "number"

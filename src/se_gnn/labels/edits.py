@@ -25,6 +25,7 @@ from se_gnn.graph.spread import listed_nodes
 from se_gnn.model import Model, Prediction
 from se_gnn.model.numbers import NumberPrediction, predict, r_squared
 from se_gnn.model.prediction import accuracy, log_loss
+from se_gnn.settings import Resolved
 
 LABELED: Part = "train"
 
@@ -107,9 +108,13 @@ def apply(graph: Graph, changes: Sequence[Change]) -> Graph:
     return graph.replace(target=graph.target.with_array(known), split=Split(**split))
 
 
-def check_enough(before: Graph, after: Graph, num_nearest: int) -> None:
-    """Refuse an edit after which a class, or the vote, would have too few labeled nodes."""
-    if len(after.train) < num_nearest:
+def check_enough(before: Graph, after: Graph, settings: Resolved) -> None:
+    """Refuse an edit after which a class, or the vote, would have too few labeled nodes.
+
+    A K that training chose may be larger than what is left: then all labeled nodes vote.
+    """
+    num_nearest = settings.vote.num_nearest
+    if len(after.train) < num_nearest and not settings.is_chosen("num_nearest"):
         raise InputError(
             f"num_nearest is {num_nearest}, so {num_nearest} labeled nodes must be left, not {len(after.train)}: "
             f"train with a smaller num_nearest, or remove fewer"
@@ -191,13 +196,14 @@ def preview(trained: Model, changes: Sequence[Change]) -> Preview:
 
     All nodes are predicted; of a large graph validation nodes and those that a page would list.
 
-    Refused if nothing would change, if a class would lose its last labeled node, or if fewer than K would be left.
+    Refused if nothing would change, if a class would lose its last labeled node, or if fewer would be left than a K
+    that training did not choose.
     """
     if not changes:
         raise InputError("nothing to change: the labels are already like this")
     _check_answers(trained, changes)
     graph = apply(trained.graph, changes)
-    check_enough(trained.graph, graph, trained.settings.vote.num_nearest)
+    check_enough(trained.graph, graph, trained.settings)
     edited = trained.with_labels(graph.target, graph.split)
     nodes = np.unique(np.concatenate([listed_nodes(trained.graph), trained.graph.validation, graph.validation]))
     if len(nodes) < graph.num_nodes:

@@ -53,9 +53,9 @@ def shapley_values(
     for ranking in rankings:
         positions, overall = ranking.positions.cpu().numpy(), ranking.overall.cpu().numpy().astype(np.float64)
         right = ranking.classes.cpu().numpy() == truth[ranking.queries][:, None]
-        np.add.at(unweighted, positions, knn_shapley(right, ranking.settings.num_nearest))
+        np.add.at(unweighted, positions, knn_shapley(right, ranking.num_nearest))
         weights = np.exp((overall - overall[:, :1]) / ranking.settings.temperature)
-        gained = _gains_in_orders(positions, weights, right, orders, ranking.settings.num_nearest)
+        gained = _gains_in_orders(positions, weights, right, orders, ranking.num_nearest)
         gains += (1 - ranking.settings.reserve) * gained  # what is in reserve is nobody's
         count += len(ranking)
     if not count:

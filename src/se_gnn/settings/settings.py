@@ -169,6 +169,10 @@ class Resolved:
         """Whether the user gave this setting."""
         return name in self.asked.given
 
+    def is_chosen(self, name: str) -> bool:
+        """Whether training chose this setting, by the validation nodes or by the graph."""
+        return self.origin[name] in ("validation", "graph")
+
     def values(self) -> dict[str, Value]:
         """All values by name."""
         sections = (self.encoder, self.similarity, self.vote, self.objective, self.training, self.selection)
