@@ -15,8 +15,8 @@ from golden.files import differences, path_of
 
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("dataset", DATASETS)
-def test_a_small_model_answers_as_it_did_before(dataset, preset, tmp_path, request):
+def test_a_small_model_answers_as_it_did_before(dataset, preset, tmp_path, request, monkeypatch):
     if dataset == "cora":
-        request.getfixturevalue("data_dir")
+        monkeypatch.setenv("SE_GNN_DATA", str(request.getfixturevalue("data_dir")))
     found = differences(path_of(dataset, preset), answers(dataset, preset, tmp_path))
     assert not found, "\n".join(found[:20])
