@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cProfile
+import inspect
 import pstats
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +17,7 @@ def shares(call: Callable[[], Any], *, of: Callable[..., Any], times: int) -> di
     for _ in range(times):
         profile.runcall(call)
     stats = pstats.Stats(profile).stats  # type: ignore[attr-defined]
-    code = getattr(of, "__func__", of).__code__
+    code = inspect.unwrap(of).__code__  # without its decorators
     own = (code.co_filename, code.co_firstlineno, code.co_name)
     total = stats[own][3]
     inside = {_readable(key): callers[own][3] / total for key, (*_, callers) in stats.items() if own in callers}
