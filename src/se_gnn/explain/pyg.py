@@ -71,7 +71,7 @@ class SEGNNModule(nn.Module):
         overall = similarity.compare(queries, cases, edge_weights=weights).overall  # [N, L]
         itself = torch.arange(graph.num_nodes, device=x.device)[:, None] == train[None, :]
         overall = overall.masked_fill(itself, -torch.inf)  # a labeled node does not vote for itself
-        nearest = top(overall, settings.vote.num_nearest)
+        nearest = top(overall, min(settings.vote.num_nearest, overall.shape[1]))
         answers = ClassAnswers(torch.tensor(graph.labels[graph.train], device=x.device), graph.num_classes)
         weights = vote(overall.gather(1, nearest), settings.vote.temperature, settings.vote.reserve)
         probabilities = tally(weights, nearest, answers, settings.vote.reserve)
