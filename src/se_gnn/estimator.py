@@ -26,6 +26,7 @@ from se_gnn.labels import Audit, Certificates, Memory, audit, certify
 from se_gnn.labels.audit import ORDERS
 from se_gnn.labels.extension import Extension, extend, new_nodes_from_arrays
 from se_gnn.labels.novelty import FALSE_ALARMS, Novelty, novelty
+from se_gnn.labels.retrained import retrained_numbers, retrained_votes
 from se_gnn.labels.sets import COVERAGE, CalibratedOn, PredictionSets, SetMethod, prediction_sets
 from se_gnn.labels.suggest import Suggestion, suggest
 from se_gnn.labels.values import ValueAudit, audit_values
@@ -135,13 +136,15 @@ class ClassVoting(Voting):
                 seed=self.seed,
             )
 
-    def audit(self, *, num_orders: int = ORDERS) -> Audit:
+    def audit(self, *, num_orders: int = ORDERS, retrain: bool = False) -> Audit:
         """Judge every labeled node: which labels are probably wrong, which mislead, which are never used.
 
         ``num_orders`` random orders give the Shapley values of the weighted vote; more of them lower their error.
+        ``retrain`` judges each label by a model that was trained without it: this trains up to five times.
         """
         with self._working("audit"):
-            return audit(self.trained_, num_orders=num_orders, seed=self.seed)
+            votes = retrained_votes(self.trained_, seed=self.seed, progress=self.progress) if retrain else None
+            return audit(self.trained_, num_orders=num_orders, seed=self.seed, retrained=votes)
 
     def certify(self, nodes: Any = None) -> Certificates:
         """The fewest labeled nodes whose removal, or relabeling, changes each prediction (None: of all nodes)."""
@@ -480,10 +483,14 @@ class SEGNNRegressor(RegressorMixin, NodeEstimator):
         with self._working("scoring"):
             return prediction_intervals(self.trained_, self._nodes(nodes), coverage=coverage, calibrate_on=calibrate_on)
 
-    def audit(self) -> ValueAudit:
-        """Judge the value of every labeled node: which are surprising, and which mislead the validation nodes."""
+    def audit(self, *, retrain: bool = False) -> ValueAudit:
+        """Judge the value of every labeled node: which are surprising, and which mislead the validation nodes.
+
+        ``retrain`` judges each value by a model that was trained without it: this trains up to five times.
+        """
         with self._working("audit"):
-            return audit_values(self.trained_, seed=self.seed)
+            numbers = retrained_numbers(self.trained_, seed=self.seed, progress=self.progress) if retrain else None
+            return audit_values(self.trained_, seed=self.seed, retrained=numbers)
 
     def score(self, nodes: Any = None, y: Any = None, sample_weight: Any = None) -> float:
         """R2 on some nodes (None: the test nodes of the graph) against their values, or against ``y``."""

@@ -9,6 +9,7 @@ import pytest
 from se_gnn.graph.storage import save_graph
 from se_gnn.labels import Memory, audit, certify
 from se_gnn.model.folder import HISTORY, load_model
+from se_gnn.training import TrainingRun
 from strategies import random_graph
 
 
@@ -30,6 +31,31 @@ def test_an_audit_prints_the_suspects_and_writes_every_labeled_node(run, model, 
     assert [float(row["suspicion"]) for row in rows] == [row.suspicion for row in expected]
     assert [int(row["decides"]) for row in rows] == [row.decides for row in expected]
     assert [row["findings"] for row in rows] == ["; ".join(row.findings) for row in expected]
+
+
+def test_an_audit_that_trains_again_resumes_and_leaves_the_model_as_it_was(run, model, monkeypatch):
+    before = {path.name: path.read_bytes() for path in model.iterdir()}
+    whole = run("labels", "audit", model, "--retrain", "--quiet", "--out", model.parent / "a.csv")
+    assert whole.exit_code == 0, whole.output
+    step, steps = TrainingRun.step, []
+
+    def interrupted(training):
+        steps.append(training.epoch)
+        if len(steps) == 5:
+            raise KeyboardInterrupt
+        return step(training)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TrainingRun, "step", interrupted)
+        stopped = run("labels", "audit", model, "--retrain")
+    assert stopped.exit_code == 130
+    assert "interrupted: the same command resumes" in stopped.stderr
+    assert (model / ".audit").is_dir()
+    again = run("labels", "audit", model, "--retrain", "--out", model.parent / "b.csv")
+    assert again.exit_code == 0, again.output
+    assert "judged by models that were trained without it" in " ".join(again.stdout.split())
+    assert {path.name: path.read_bytes() for path in model.iterdir()} == before
+    assert (model.parent / "a.csv").read_bytes() == (model.parent / "b.csv").read_bytes()
 
 
 def test_json_lines_hold_sets_as_lists(run, model, tmp_path):

@@ -45,6 +45,7 @@ FEATURES = (
     Feature("serve", "`serve`: pages and REST"),
     Feature("edit labels", "`labels edit`"),
     Feature("audit", "`labels audit`"),
+    Feature("audit, trained again", "`labels audit --retrain`"),
     Feature("certify", "`labels certify`"),
     Feature("suggest", "`labels suggest`"),
     Feature("tune", "`tune`", slow=True),
@@ -117,6 +118,12 @@ NO_SENSE: dict[tuple[str, str], NoSense] = {
     ),
     ("edit labels", "links"): _NO_LABELS,
     ("audit", "links"): _NO_LABELS,
+    ("audit, trained again", "mapped"): _MAPPED,
+    ("audit, trained again", "large"): _MAPPED,
+    ("audit, trained again", "links"): _NO_LABELS,
+    ("audit, trained again", "foreign"): NoSense(
+        "nothing is trained: your network is", "your network is trained elsewhere"
+    ),
     ("certify", "links"): _NO_LABELS,
     ("suggest", "links"): _NO_LABELS,
     ("tune", "links"): NoSense(

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from combinations.data import RefusedError, World, in_memory
 from combinations.recomputed import Recomputed
@@ -35,11 +36,12 @@ from se_gnn.graph.spread import listed_nodes
 from se_gnn.graph.storage import load_graph
 from se_gnn.labels.novelty import novelty
 from se_gnn.labels.suggest import suggest
+from se_gnn.labels.suspicion import suspicion
 from se_gnn.model import Model
 from se_gnn.model.folder import load_model
 from se_gnn.number_format import percent
 from se_gnn.shards import read_shards
-from se_gnn.training import trainer
+from se_gnn.training import TrainingRun, trainer
 
 CLOSE = {"atol": 2e-5, "rtol": 2e-5}
 COVERAGE = 0.8
@@ -489,6 +491,43 @@ def audit(world: World) -> None:
         assert row["decides"] == int(((before != after) & (others != node)).sum()), row
 
 
+def retrained_audit(world: World) -> None:
+    """`labels audit --retrain`: each fold of the cases is answered by a model that is trained without it."""
+    out = fresh(world) / "a.jsonl"
+    world.on("labels audit", "--retrain", "--out", out, "--quiet")
+    rows = {row["node"]: row for row in rows_of(out)}
+    trained, seed = world.truth, world.truth.facts.seed
+    graph, cases = trained.graph, trained.graph.train
+    labels = np.zeros(graph.num_nodes, np.int64) if graph.predicts_numbers else graph.labels
+    shuffled = np.random.default_rng(seed).permutation(len(cases))
+    dealt: dict[int, list[int]] = {}
+    for position in shuffled.tolist():
+        dealt.setdefault(labels[cases[position]], []).append(position)
+    said = np.zeros((len(cases) + len(graph.validation), 1 if graph.predicts_numbers else graph.num_classes))
+    folds = [sorted(position for hand in dealt.values() for position in hand[fold::5]) for fold in range(5)]
+    folds = [fold for fold in folds if fold]
+    for fold in folds:
+        split = dataclasses.replace(graph.split, train=np.delete(cases, fold))
+        rest, cpu = graph.replace(split=split), torch.device("cpu")
+        run = TrainingRun(rest, trained.settings, seed=seed, device=cpu, folder=None)
+        while not run.finished:
+            run.step()
+        run.model.load_state_dict(run.kept[0].parameters)
+        expected = Recomputed(Model(run.model.eval(), run.graph, run.settings))
+        if graph.predicts_numbers:
+            said[fold, 0] = expected.values(cases[fold])
+        else:
+            said[fold] = expected.probabilities(cases[fold])
+            said[len(cases) :] += expected.probabilities(graph.validation) / len(folds)
+    told = [rows[graph.node_names[node]] for node in cases]
+    if graph.predicts_numbers:
+        np.testing.assert_allclose([row["predicted"] for row in told], said[: len(cases), 0], rtol=1e-4)
+        return
+    both = np.concatenate([trained.predict(part).probabilities for part in (cases, graph.validation)])
+    judged = suspicion(graph, both, said, generator=np.random.default_rng(seed).spawn(2)[1])
+    np.testing.assert_allclose([row["suspicion"] for row in told], judged.score, atol=1e-4)
+
+
 def certify(world: World) -> None:
     """`labels certify`: the smallest removal changes the answer, and one fewer does not."""
     out, graph, expected = fresh(world) / "c.jsonl", world.truth.graph, recomputed(world)
@@ -680,6 +719,7 @@ LINK_CHECKS: dict[str, Callable[[World], None]] = {
     "serve": _links_served,
     "edit labels": _of_labels("edit", "add", "n1=red"),
     "audit": _of_labels("audit"),
+    "audit, trained again": _of_labels("audit", "--retrain"),
     "certify": _of_labels("certify"),
     "suggest": _of_labels("suggest"),
     "tune": lambda world: world.call("tune", world.data, "--task", "links", "--out", fresh(world) / "t") and None,
@@ -702,6 +742,7 @@ CHECKS: dict[str, Callable[[World], None]] = {
     "serve": serve,
     "edit labels": label_edits,
     "audit": audit,
+    "audit, trained again": retrained_audit,
     "certify": certify,
     "suggest": suggesting,
     "tune": tune,

@@ -54,7 +54,7 @@ def test_tau_has_the_lowest_log_loss_of_its_vote():
 
 def test_answers_that_are_all_right_leave_the_reserve_of_three_more_that_are_wrong():
     chosen = votes(noise=0.0).chosen()
-    assert chosen.right == 200
+    assert "200 of 200 validation nodes correct" in chosen.reason
     assert chosen.reserve >= 0.0148  # 3 / 202
     found = votes(noise=0.0).cross_fitted()
     assert found["accuracy"] == 1
@@ -63,7 +63,7 @@ def test_answers_that_are_all_right_leave_the_reserve_of_three_more_that_are_wro
 
 def test_no_claim_reaches_99_percent_however_many_answers_are_right():
     chosen = votes(noise=0.0, count=1000).chosen()
-    assert chosen.right == 1000
+    assert "1000 of 1,000 validation nodes correct" in chosen.reason
     assert 1 - chosen.reserve * (1 - 1 / CLASSES) < 0.99
 
 
@@ -119,22 +119,41 @@ def test_given_settings_are_not_varied():
 
 def test_the_answers_of_a_fold_do_not_choose_the_vote_that_they_are_judged_by():
     tried = votes(noise=1.0)
-    plain = tried.chosen().right / len(tried.labels)
+    best, _ = tried._best(np.ones(len(tried.labels), bool))
+    plain = (tried.probabilities[best].argmax(axis=1) == tried.labels).mean()
     assert tried.cross_fitted()["accuracy"] <= plain + 0.05
 
 
-@pytest.mark.parametrize("kept", [True, False])
-def test_attributes_keep_their_share_unless_validation_nodes_are_better_off_without(kept, monkeypatch):
+@pytest.mark.parametrize(("best", "tried"), [(0.0, 2), (0.2, 3), (0.6, 5), (0.8, 5)])
+def test_larger_attribute_shares_are_tried_until_one_is_worse(best, tried, monkeypatch):
+    asked = []
+
     def compared(graph, settings, model_of, max_memory):
-        return votes(noise=1.0 if settings.encoder.attribute_share and not kept else 0.1)
+        asked.append(settings.encoder.attribute_share)
+        return votes(noise=0.1 + abs(asked[-1] - best))
 
     monkeypatch.setattr(Votes, "compared", compared)
     graph = random_graph(3, num_nodes=200, num_labeled=60)
     model, _ = with_chosen_vote(
         graph, Settings.of("best").resolve(graph), lambda settings, fold: SimpleNamespace(settings=settings), None
     )
-    assert (model.settings.encoder.attribute_share > 0) is kept
-    assert ("costs at most 1%" in model.settings.decisions[0].reason) is kept
+    assert asked == [0.0, 0.2, 0.4, 0.6, 0.8][:tried]
+    assert model.settings.encoder.attribute_share == best
+    assert "lowest log loss on validation nodes" in model.settings.decisions[0].reason
+
+
+def test_an_attribute_share_that_is_given_is_the_only_one_tried(monkeypatch):
+    asked = []
+
+    def compared(graph, settings, model_of, max_memory):
+        asked.append(settings.encoder.attribute_share)
+        return votes()
+
+    monkeypatch.setattr(Votes, "compared", compared)
+    graph = random_graph(3, num_nodes=200, num_labeled=60)
+    settings = Settings.of("best", attribute_share=0.35).resolve(graph)
+    with_chosen_vote(graph, settings, lambda settings, fold: SimpleNamespace(settings=settings), None)
+    assert asked == [0.35]
 
 
 def test_a_ranking_chooses_its_vote_by_its_own_figure():

@@ -177,11 +177,20 @@ class Audit:
         return [row for row in self if not findings or set(findings) & set(row.findings)]
 
 
-def audit(trained: Model, nodes: IntArray | None = None, *, num_orders: int = ORDERS, seed: int = 0) -> Audit:
+def audit(
+    trained: Model,
+    nodes: IntArray | None = None,
+    *,
+    num_orders: int = ORDERS,
+    seed: int = 0,
+    retrained: FloatArray | None = None,
+) -> Audit:
     """Judge every labeled node of a model.
 
     ``nodes`` (None: all) are those whose predictions are looked at, beside the validation nodes. ``num_orders`` random
     orders, drawn by ``seed``, give the Shapley value of the weighted vote: more of them lower its standard error.
+    ``retrained`` are the answers of :func:`se_gnn.labels.retrained.retrained_votes`, of models that were trained
+    without the label that they judge.
     """
     check_count("num_orders", num_orders)
     orders, groups = np.random.default_rng(seed).spawn(2)
@@ -194,7 +203,7 @@ def audit(trained: Model, nodes: IntArray | None = None, *, num_orders: int = OR
         votes=votes,
         effects=effects,
         values=shapley_values(judged, trained.cases, graph.labels, num_orders=num_orders, generator=orders),
-        suspicion=suspicion(graph, both, generator=groups),
+        suspicion=suspicion(graph, both, retrained, generator=groups),
     )
 
 

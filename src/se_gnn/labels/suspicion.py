@@ -1,6 +1,6 @@
 r"""Which labels are probably wrong: what everything else says of a node, its own label left out.
 
-Two witnesses judge every label of known class (labeled and validation nodes; test nodes are never looked at).
+Two witnesses, or three, judge every label of known class (of labeled and validation nodes, never of test nodes).
 
 **columns and edges**: ridge regression on similarities G of nodes, which are not trained. A node is described by blocks
 of columns: its attributes, their mean over its neighbors, the attributes smoothed over the graph (unless it is very
@@ -21,18 +21,21 @@ the others contradict counts less.
 
 **vote**: the vote of the other labeled nodes. It reads what training found, but its encoder has learned from the label.
 
+**retrained**: the same vote by models that were trained without the label. It is asked only on request.
+
 A witness's answers become probabilities p by a temperature, no lower than the number of labels supports: sharper ones
 would make all suspicious labels equally certain. With a share :math:`\rho` of labels replaced by another
 class at random, label y is observed with probability :math:`(1 - \rho) p_y + \rho (1 - p_y) / (C - 1)`. Temperature and
 :math:`\rho` maximize the likelihood: of the vote, that of the validation labels, on which no encoder was trained; else
 that of all labels.
 
-The two are multiplied, the vote to a power: 1/3, 1 or 3, by the likelihood of the validation labels, times its share.
-The share is 1 if the vote explains the labels it was trained on no better than those it was not, compared with the
-ridge, which was trained on neither; an encoder that has memorized its labels defends them, and gets less:
+All are multiplied, votes to a power: 1/3, 1 or 3, by the likelihood of the same labels beside the ridge; the vote also
+to its share. The share is 1 if the vote explains the labels it was trained on no better than those it was not, compared
+with the ridge, which was trained on neither; an encoder that has memorized its labels defends them, and gets less:
 :math:`(\ell^{vote}_{train} / \ell^{vote}_{val} \cdot \ell^{ridge}_{val} / \ell^{ridge}_{train})^2`, at most 1, of log
-losses. The score of a label is the probability that
-it was replaced, given that it is y. A rehearsal flips some validation labels and counts how many are found. Shapes: N
+losses. The score of a label is the probability that it was replaced, given that it is y.
+
+A rehearsal flips some validation labels and counts how many are found. Shapes: N
 nodes, M of known class, R neighbors of these, C classes, L labeled nodes.
 """
 
@@ -125,13 +128,20 @@ class _Judged(NamedTuple):
         return wrong
 
 
-def suspicion(graph: Graph, votes: FloatArray | None = None, *, generator: np.random.Generator) -> Suspicion:
+def suspicion(
+    graph: Graph,
+    votes: FloatArray | None = None,
+    retrained: FloatArray | None = None,
+    *,
+    generator: np.random.Generator,
+) -> Suspicion:
     """Score the labels of all labeled nodes.
 
     Args:
         graph: attributes, edges, labels and split.
-        votes: what the other labeled nodes say of the labeled and then of the validation nodes, [M, C]; None: the
-            columns and edges are the only witness.
+        votes: what the other labeled nodes say of the labeled and then of the validation nodes, [M, C]; None: this
+            witness is not asked.
+        retrained: the same by models that were trained without the label in question, [M, C].
         generator: draws the labels to flip, and shares out the nodes if there are more than :data:`MOST`.
     """
     known, count = np.concatenate([graph.train, graph.validation]), len(graph.train)
@@ -151,12 +161,19 @@ def suspicion(graph: Graph, votes: FloatArray | None = None, *, generator: np.ra
             answers[rows] = regression(labels[rows])
         return _fitted(answers, labels, every)
 
+    def power_of(answers: FloatArray, unseen: BoolArray) -> tuple[_Judged, Float64Array]:
+        """A vote as a witness, and the logarithms of its probabilities to its power; the encoder saw no such label."""
+        vote = _fitted(np.log(np.clip(answers.astype(np.float64), SMALLEST, None)), labels, unseen)
+        return vote, _power(vote, ridge, labels, unseen) * np.log(vote.probabilities + SMALLEST)
+
     ridge, share = by_columns(labels), 0.0
     logs = np.zeros((len(known), graph.num_classes))
     if votes is not None and validates.any():
-        vote = _fitted(np.log(np.clip(votes.astype(np.float64), SMALLEST, None)), labels, validates)
+        vote, powered = power_of(votes, validates)
         share = _vote_share(vote, ridge, labels, validates)
-        logs = share * _power(vote, ridge, labels, validates) * np.log(vote.probabilities + SMALLEST)
+        logs += share * powered
+    if retrained is not None:
+        logs += power_of(retrained, every)[1]
 
     def judged(labels: IntArray, ridge: _Judged) -> _Judged:
         return _fitted(logs + np.log(ridge.probabilities + SMALLEST), labels, every)
@@ -180,10 +197,10 @@ def _vote_share(vote: _Judged, ridge: _Judged, labels: IntArray, validates: Bool
     return min(1.0, ratio) ** 2
 
 
-def _power(vote: _Judged, ridge: _Judged, labels: IntArray, validates: BoolArray) -> float:
-    """The power of the vote with which the two explain the validation labels best; the lowest that is as good."""
+def _power(vote: _Judged, ridge: _Judged, labels: IntArray, unseen: BoolArray) -> float:
+    """The power of a vote with which it and the ridge explain unseen labels best; the lowest that is as good."""
     logs = [np.log(witness.probabilities + SMALLEST) for witness in (ridge, vote)]
-    found = [_fitted(logs[0] + power * logs[1], labels, validates).likelihood for power in POWERS]
+    found = [_fitted(logs[0] + power * logs[1], labels, unseen).likelihood for power in POWERS]
     return next(power for power, likelihood in zip(POWERS, found) if likelihood >= max(found) - CLOSE)
 
 

@@ -84,24 +84,33 @@ class ValueAudit:
         return np.argsort(-self.surprise, kind="stable")
 
 
-def audit_values(model: Model, *, seed: int = 0) -> ValueAudit:
-    """Judge the value of every labeled node of a model that predicts numbers; ``seed`` draws the rehearsal."""
+def audit_values(
+    model: Model, *, seed: int = 0, retrained: tuple[Float64Array, Float64Array] | None = None
+) -> ValueAudit:
+    """Judge the value of every labeled node of a model that predicts numbers; ``seed`` draws the rehearsal.
+
+    ``retrained`` are the answers of :func:`se_gnn.labels.retrained.retrained_numbers`, of models that were trained
+    without the node.
+    """
     graph = model.graph
     if len(graph.train) < 2:
         raise InputError("an audit needs at least two labeled nodes: each is judged by the others")
-    found = predict_numbers(model, graph.train)
+    if retrained is None:
+        found = predict_numbers(model, graph.train)
+        retrained = found.values, found.spread
+    predicted, spread = retrained
     usual = calibrate_intervals(model, coverage=LEVEL, calibrate_on="validation") if len(graph.validation) else None
-    floor = float(np.median(found.spread)) if usual is None else usual.floor
-    scale = np.maximum(found.spread + floor, np.finfo(np.float64).tiny)
+    floor = float(np.median(spread)) if usual is None else usual.floor
+    scale = np.maximum(spread + floor, np.finfo(np.float64).tiny)
     values = graph.values[graph.train]
     return ValueAudit(
         nodes=graph.train,
         values=values,
-        predicted=found.values,
-        surprise=np.abs(values - found.values) / scale,
+        predicted=predicted,
+        surprise=np.abs(values - predicted) / scale,
         effect=_effects(model),
         threshold=math.inf if usual is None else usual.factor,
-        rehearsal=_rehearsed(values, found.values, scale, np.random.default_rng(seed)),
+        rehearsal=_rehearsed(values, predicted, scale, np.random.default_rng(seed)),
     )
 
 

@@ -10,8 +10,9 @@ With n such nodes no class gets more than 1 - 3 / (n + 2): if n answers are all 
 the vote is held in reserve. For each K and lambda, tau and the reserve have the lowest log loss, to which the gap
 between the mean claim and the share of correct answers is added: the log loss alone prefers claims that are too low.
 The claims are those of the model itself, as new nodes get them: the models outside the folds may be surer or less sure.
-Of these votes, the one with the lowest log loss is taken. Settings that the user gave are not changed. Shapes: T
-validation nodes, L labeled nodes, C classes, V votes that are tried.
+Of these votes, the one with the lowest log loss is taken. It also decides between attribute shares: larger ones are
+tried until one is worse. Settings that the user gave are not changed. Shapes: T validation nodes, L labeled nodes, C
+classes, V votes that are tried.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ NODE_WEIGHTS = (0.5, 0.7, 0.9)  # lambda: structure always has a share
 SMALLEST_TAU, LARGEST_TAU = 0.005, 2.0
 TAUS = tuple(float(tau) for tau in np.geomspace(SMALLEST_TAU, LARGEST_TAU, 16))
 NODES_PER_FACTOR = 10  # validation nodes for each factor by which tau may differ from that of training
+ATTRIBUTE_SHARES = (0.0, 0.2, 0.4, 0.6, 0.8)  # of the similarity
 RESERVES = (0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3)
 LEAST = 0.011  # what the likeliest class never gets: claims stay below 99%, also after rounding
 FEW = 20  # fewer validation nodes are too few to choose by
@@ -80,7 +82,7 @@ class VoteChoice:
     temperature: float
     reserve: float
     reason: str
-    right: int = 0  # correct validation nodes, if classes are predicted
+    score: float = 0.0  # what the vote was chosen by, higher is better: a figure, or the log loss below 0
 
     def applied(self, settings: Resolved, origin: Origin = "validation") -> Resolved:
         """The settings with this vote; of one that no validation node chose, K alone was decided."""
@@ -101,7 +103,7 @@ def with_chosen_vote(
 ) -> tuple[SEGNN, dict[str, Any] | None]:
     """The model with the vote that validation nodes choose, and its cross-fitted figures; None: too few nodes.
 
-    The attributes keep their share of the similarity if that costs little.
+    The attribute share is chosen with the vote: larger ones are tried until one is worse.
 
     Args:
         graph: the graph that it was trained on.
@@ -116,19 +118,21 @@ def with_chosen_vote(
         else:
             model.settings = _best_for_numbers(model, graph, max_memory).applied(model.settings)
         return model, None
-    share, decisions = settings.encoder.attribute_share, []
-    tried = Votes.compared(graph, settings, model_of, max_memory)
-    choice = tried.chosen()
-    if share and not settings.is_given("attribute_share"):
-        alone = settings.decided("validation", {"attribute_share": 0.0})
-        without = Votes.compared(graph, alone, model_of, max_memory)
-        other, count = without.chosen(), len(tried.labels)
-        figures = f"({choice.right} of {count} validation nodes correct with it, {other.right} without)"
-        if other.right - choice.right <= count // 100:
-            decisions = [Decision(f"attribute_share = {share:g}", f"costs at most 1% of validation accuracy {figures}")]
-        else:
-            reason = f"a share of {share:g} costs more than 1% of validation accuracy {figures}"
-            decisions, settings, tried, choice = [Decision("attribute_share = 0", reason)], alone, without, other
+    usual = settings.encoder.attribute_share
+    varied = usual > 0 and not settings.is_given("attribute_share")
+    scores: dict[float, float] = {}
+    best: tuple[Resolved, Votes, VoteChoice] | None = None
+    for share in ATTRIBUTE_SHARES if varied else (usual,):
+        offered = settings.decided("validation", {"attribute_share": share}) if varied else settings
+        votes = Votes.compared(graph, offered, model_of, max_memory)
+        found = votes.chosen()
+        scores[share] = found.score
+        if best is not None and found.score <= best[2].score:
+            break
+        best = offered, votes, found
+    assert best is not None
+    settings, tried, choice = best
+    decisions = [_why_share(scores, settings)] if varied else []
     model, figures_of = model_of(settings, -1), tried.cross_fitted()
     reason = (
         f"{figures_of['calibration_error']:.1%} on {len(tried.labels):,} validation nodes, cross-fitted (accuracy "
@@ -137,6 +141,17 @@ def with_chosen_vote(
     applied = choice.applied(model.settings.decided("validation", {}, *decisions))
     model.settings = applied.decided("validation", {}, Decision("calibration error", reason))
     return model, figures_of
+
+
+def _why_share(scores: dict[float, float], settings: Resolved) -> Decision:
+    """The attribute share that was chosen, and how it compares with the others."""
+    by = settings.selection.best_by
+    what, sign = ("lowest log loss", -1) if by in CHOSEN_BY_LOSS else (f"highest {by.replace('_', ' ')}", 1)
+    figures = ", ".join(f"{share:g}: {sign * score:.3f}" for share, score in scores.items())
+    return Decision(
+        f"attribute_share = {settings.encoder.attribute_share:g}",
+        f"{what} on validation nodes; larger shares were tried until one was worse ({figures})",
+    )
 
 
 @torch.no_grad()
@@ -222,7 +237,8 @@ class Votes:
         among = "" if by in CHOSEN_BY_LOSS else f"among the best by {by.replace('_', ' ')} "
         correct = f"{right} of {len(self.labels):,} validation nodes correct"
         reason = f"best log loss ({loss:.3f}) {among}of {count} settings ({correct})"
-        return VoteChoice(size, weight, tau, reserve, reason, right)
+        score = -loss if by in CHOSEN_BY_LOSS else _figure(found, self.labels, by)
+        return VoteChoice(size, weight, tau, reserve, reason, score)
 
     def cross_fitted(self) -> dict[str, Any]:
         """Figures of all answers, where each fold is answered by the vote that the other folds choose."""

@@ -3,8 +3,8 @@
 1. Each recipe of the portfolio is trained for a few epochs. Recipes that are then clearly behind on the validation
    nodes are given up, and the others are trained to the end. Without a portfolio there is one run.
 2. The best recipe is trained again from other seeds. The embeddings of these members of the ensemble stand side by
-   side, and the attributes themselves beside them, unless that costs accuracy on the validation nodes.
-3. K, lambda and tau are chosen on the validation nodes.
+   side, and the attributes themselves beside them.
+3. K, lambda, tau and the share of the attributes are chosen on the validation nodes.
 
 The model's settings hold every decision and its reason. Training never reads the labels of test nodes.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -19,9 +19,10 @@ from se_gnn.apps.cli.options import (
     QuietFile,
     node_ids,
     option,
+    shows_progress,
     working,
 )
-from se_gnn.apps.cli.outputs import RECORD_FILES, Record, check_file, write_records
+from se_gnn.apps.cli.outputs import RECORD_FILES, Record, check_file, output_folder, write_records
 from se_gnn.display.terminal import count as counted
 from se_gnn.errors import InputError
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from se_gnn.model import Model
 
 Out = Annotated[Path | None, option("FILE", "Write everything to this file; .csv or .jsonl.")]
+RETRAINING = ".audit"  # folder in that of a model, for checkpoints of an audit
+Answers = TypeVar("Answers")
 Found = tuple[Sequence[Record], str]  # what is written, and what is printed
 
 
@@ -38,6 +41,14 @@ def audit(
     out: Out = None,
     top: Annotated[int, option("N", "How many labeled nodes to print.", min=1), without("--quiet")] = 15,
     graph: OtherGraph = None,
+    retrain: Annotated[
+        bool,
+        typer.Option(
+            "--retrain",
+            help="Judge each label by a model that was trained without it. Trains up to five times; if interrupted, "
+            "the same command resumes.",
+        ),
+    ] = False,
     overwrite: OverwriteFile = False,
     quiet: QuietFile = False,
 ) -> None:
@@ -46,18 +57,24 @@ def audit(
     Also finds labeled nodes that mislead others or are never used. The most suspicious nodes come first. For each:
     the probability that its label is wrong, the class that all other labels suggest, the class that the other cases
     vote for, the change of validation accuracy without it, its Shapley value in the vote, how many predictions use
-    it, and how many its removal would change. Nothing is trained or changed; use `se-gnn labels edit` for that.
+    it, and how many its removal would change. The model does not change; use `se-gnn labels edit` for that.
     """
     from se_gnn.labels import audit as judge
+    from se_gnn.labels.retrained import retrained_numbers, retrained_votes
     from se_gnn.labels.terminal import audit_text, value_audit_text
     from se_gnn.labels.values import audit_values
 
+    note = "\n\nEach known answer was judged by models that were trained without it." if retrain else ""
+
     def compute(trained: Model) -> Found:
+        seed = trained.facts.seed
         if trained.graph.predicts_numbers:
-            values = audit_values(trained, seed=trained.facts.seed)
-            return values.records(trained.graph), value_audit_text(values, trained.graph, top)
-        found = judge(trained, seed=trained.facts.seed)
-        return [row.to_record(trained.graph) for row in found], audit_text(found, top)
+            numbers = _retrained(retrained_numbers, trained, folder, quiet) if retrain else None
+            values = audit_values(trained, seed=seed, retrained=numbers)
+            return values.records(trained.graph), value_audit_text(values, trained.graph, top) + note
+        votes = _retrained(retrained_votes, trained, folder, quiet) if retrain else None
+        found = judge(trained, seed=seed, retrained=votes)
+        return [row.to_record(trained.graph) for row in found], audit_text(found, top) + note
 
     _show("audit", compute, folder, graph, out, overwrite, quiet)
 
@@ -192,6 +209,17 @@ def _show(
         text += f"\n\nWrote {counted(len(records), 'node')} to {out}."
     if not quiet:
         say(text)
+
+
+def _retrained(judge: Callable[..., Answers], trained: Model, folder: Path, quiet: bool) -> Answers:
+    """What models say that are trained again; their checkpoints are in the folder of the model until all are done."""
+    progress = shows_progress(quiet)
+    with output_folder(folder, RETRAINING, resume=True) as work:
+        try:
+            return judge(trained, seed=trained.facts.seed, folder=work, progress=progress)
+        except KeyboardInterrupt as interrupt:
+            say("\ninterrupted: the same command resumes", err=True)
+            raise typer.Exit(130) from interrupt
 
 
 def _asked(memory: Memory, action: Action, what: list[str]) -> dict[int, str] | list[int] | int:
