@@ -24,6 +24,7 @@ from reproduce.methods import asked
 from se_gnn.graph import UNKNOWN, Graph
 from se_gnn.graph.arrays import BoolArray, FloatArray, IntArray
 from se_gnn.labels import audit
+from se_gnn.labels.retrained import retrained_votes
 from se_gnn.model.metrics import calibrate
 from se_gnn.settings import Settings
 from se_gnn.training import fit
@@ -66,7 +67,8 @@ def measure(job: Job, device: str) -> dict[str, Any]:
     """Train on one task and measure."""
     series = job.series
     drawn = task(series.dataset, flipped=float(series.noise.partition("-")[2] or 0), seed=job.seed)
-    return asdict(judge(drawn, asked(series.settings), seed=job.seed, device=device))
+    retrain = series.variant == "retrained"
+    return asdict(judge(drawn, asked(series.settings), seed=job.seed, device=device, retrain=retrain))
 
 
 def task(name: str, *, flipped: float, seed: int) -> Task:
@@ -89,12 +91,13 @@ def task(name: str, *, flipped: float, seed: int) -> Task:
     return Task(graph, wrong, judged, truth[judged], given[judged])
 
 
-def judge(one: Task, settings: Settings, *, seed: int, device: str = "cpu") -> Honesty:
-    """Train on a task, audit its labels, and judge its predictions."""
+def judge(one: Task, settings: Settings, *, seed: int, device: str = "cpu", retrain: bool = False) -> Honesty:
+    """Train on a task, audit its labels, with models trained again without them if asked, and judge its predictions."""
     graph, begin = one.graph, time.perf_counter()
     trained = fit(graph, settings, seed=seed, device=device)
     seconds = time.perf_counter() - begin
-    predicted, audited = trained.predict(one.judged).probabilities, audit(trained, num_orders=1)
+    predicted, again = trained.predict(one.judged).probabilities, retrained_votes(trained) if retrain else None
+    audited = audit(trained, num_orders=1, retrained=again)
     known, own = graph.labels[graph.train], np.arange(len(graph.train))
     answers, outside = plain_baseline(graph, one.judged, seed=seed)
     amiss = predicted.argmax(axis=1) != one.given
