@@ -37,9 +37,9 @@ replaced by another class, in training and validation nodes alike, with one reci
 random forest reads the columns of a node, their means over its neighbors, and the known classes of these.
 
 The first table shows the average precision with which flipped labels are found, and the share of labels that the audit
-flags if none is flipped; *retrained* is `labels audit --retrain`, measured where it is quick. All numbers are in percent, means over three seeds
-(`python -m reproduce run honesty --seeds 3`). Accounts, traders, parcels, shops and devices were trained on one H200,
-the others on a CPU of the same machine."""
+flags if none is flipped; *retrained* is `labels audit --retrain`, measured where it is quick. All numbers are in
+percent, means over three seeds (`python -m reproduce run honesty --seeds 3`). Accounts, traders, parcels, shops and
+devices were trained on one H200, the others on a CPU."""
 ANSWERS_ABOUT = """\
 The second table judges the predictions: on tables those of all nodes that were neither trained on nor used for
 validation, on public graphs those of the test nodes. Accuracy is measured by the right classes. Calibration is measured
