@@ -22,5 +22,5 @@ def test_flipped_labels_are_found_and_shown(tmp_path):
         job = Job(honesty.series_of("members", noise), 0, "honesty")
         store.put(job, Result(0, dataclasses.asdict(found), 1.0, {"device": "cpu"}))
     page = honesty.render(store, tmp_path)
-    assert "| members | 100.0 | " in page
-    assert "| members, 8% flipped | " in page
+    assert "| members | `--quick` | 1 | 100.0 | " in page
+    assert "| members, 8% flipped | `--quick` | 1 | " in page
