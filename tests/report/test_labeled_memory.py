@@ -12,10 +12,11 @@ import pytest
 from labels.conftest import block_graph, block_model
 from se_gnn.graph import Graph
 from se_gnn.labels import Memory, audit, certify
+from se_gnn.labels.audit import Finding
 from se_gnn.labels.novelty import novelty, page_novelty
 from se_gnn.number_format import percent
 from se_gnn.report import report_html
-from se_gnn.report.page import _looked_at, labeled_memory
+from se_gnn.report.page import _looked_at, labeled_memory, page_audit
 from se_gnn.report.templating import page_environment
 
 
@@ -34,12 +35,20 @@ def test_shares_are_those_of_the_certificates_of_all_nodes(hub):
         assert f'<tr><th scope="row">{count}</th>{cells}</tr>' in section
 
 
-def test_labeled_nodes_with_findings_come_first_and_each_is_one_of_the_audit(hub, found):
-    rows = {row.node: row for row in audit(hub, num_orders=20)}
+def test_labeled_nodes_with_findings_come_first_and_all_is_as_in_the_audit_of_the_model(hub, found):
+    judged = audit(hub, seed=hub.facts.seed)
+    rows = {row.node: row for row in judged}
     assert found.suspects
-    for row in found.suspects:
-        assert row.findings
-        assert row.suspicion == rows[row.node].suspicion
+    assert all(row.findings for row in found.suspects)
+    assert list(found.suspects) == [rows[row.node] for row in found.suspects]
+    for finding in Finding:
+        np.testing.assert_array_equal(found.audit.found(finding), judged.found(finding))
+
+
+def test_the_audit_of_a_page_is_drawn_by_the_seed_of_the_model(hub):
+    other = hub.with_facts(seed=7)
+    on_page = page_audit(other, np.arange(hub.graph.num_nodes))
+    np.testing.assert_array_equal(on_page.values.weighted, audit(other, seed=7).values.weighted)
 
 
 def test_the_curve_falls_in_steps_and_says_its_first_numbers():

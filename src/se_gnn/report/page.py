@@ -141,7 +141,6 @@ def _about_classes(
 
 
 MOST_SUSPECTS = MOST_STRANGERS = 12
-ORDERS = 20  # random orders for Shapley values: a page need not be as exact as `se-gnn labels audit`
 MOST_PAIRS = 10**8  # of nodes and labeled nodes that are ranked for a page
 FEWEST_NODES = 1000
 MOST_COMPARED = 10**7  # pairs of labeled and of labeled or validation nodes that are audited for a large graph
@@ -162,7 +161,7 @@ def labeled_memory(trained: Model, novelty: Novelty | None, nodes: IntArray) -> 
     ``nodes`` are those that the page is about.
     """
     certified = certify(trained, _looked_at(trained.graph, nodes))
-    judged = page_audit(trained, nodes, num_orders=ORDERS)
+    judged = page_audit(trained, nodes)
     far = np.empty(0, np.int64) if novelty is None else np.flatnonzero(novelty.abstains)
     return LabeledMemory(
         certified=certified,
@@ -172,12 +171,15 @@ def labeled_memory(trained: Model, novelty: Novelty | None, nodes: IntArray) -> 
     )
 
 
-def page_audit(trained: Model, nodes: IntArray, *, num_orders: int) -> Audit | None:
-    """The audit for a page about some nodes; None: the graph is large, and has too many labeled nodes to judge them."""
+def page_audit(trained: Model, nodes: IntArray) -> Audit | None:
+    """The audit of `se-gnn labels audit` for a page about some nodes.
+
+    None: the graph is large, and has too many labeled nodes to judge them.
+    """
     every = len(nodes) == trained.graph.num_nodes
     if not every and not _few_labeled(trained.graph):
         return None
-    return audit(trained, None if every else nodes, num_orders=num_orders)
+    return audit(trained, None if every else nodes, seed=trained.facts.seed)
 
 
 def asked_for(graph: Graph) -> IntArray:

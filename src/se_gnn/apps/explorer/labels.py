@@ -23,7 +23,6 @@ from se_gnn.apps.web.guard import Session
 from se_gnn.errors import InputError
 from se_gnn.graph.arrays import IntArray
 from se_gnn.labels import Memory, Preview
-from se_gnn.labels.audit import ORDERS
 from se_gnn.labels.memory import edit_folder
 from se_gnn.labels.suggest import suggest
 from se_gnn.labels.values import audit_values
@@ -123,7 +122,7 @@ def _findings(trained: Model, nodes: IntArray) -> dict[str, Any]:
         suggestions = []
     found: dict[str, Any] = {"suggestions": suggestions, "history": Memory(trained).history}
     if trained.graph.predicts_numbers:
-        return {**found, "audit": audit_values(trained), "most": SHOWN}
-    judged = page_audit(trained, nodes, num_orders=ORDERS)
+        return {**found, "audit": audit_values(trained, seed=trained.facts.seed), "most": SHOWN}
+    judged = page_audit(trained, nodes)
     rows = [row for row in judged or () if row.findings or row.suggested != row.label][:SHOWN]
     return {**found, "rows": rows, "audit": judged}

@@ -52,7 +52,7 @@ class VoteLoss(Loss):
         generator, objective = np.random.default_rng([self.seed, epoch]), self.objective
         batch = self.unlabeled if objective.consistency_weight > 0 else self.unlabeled[:0]
         count = 2 if len(batch) else 1
-        views = tuple(self._view(generator) for _ in range(count))
+        views = tuple(self._view(generator, by_edges=self.compares_edges and not view) for view in range(count))
         if len(batch) > objective.consistency_batch:
             batch = np.sort(generator.choice(batch, objective.consistency_batch, replace=False))
         asked = np.empty(0, np.int64)
@@ -61,7 +61,7 @@ class VoteLoss(Loss):
         consistency = ramp(objective, epoch) if len(batch) else 0.0
         return ViewDraws(views, torch.from_numpy(batch), consistency, torch.from_numpy(asked))
 
-    def _view(self, generator: np.random.Generator) -> View:
+    def _view(self, generator: np.random.Generator, *, by_edges: bool) -> View:
         objective, total = self.objective, len(self.graph.train)
         dropout = Dropout.draw(self.inputs, self.settings.encoder, objective, generator=generator)
         voting = _voting(self.graph, objective.memory_dropout, generator)
@@ -70,15 +70,15 @@ class VoteLoss(Loss):
             cases = _drawn(np.flatnonzero(voting), objective.memory_batch, generator)
         if total > objective.label_batch:
             queries = _drawn(queries, objective.label_batch, generator)
-        compared = [np.arange(len(nodes) if self.compares_edges else 0) for nodes in (queries, cases)]
-        by_edges = tuple(torch.from_numpy(_drawn(places, EDGE_BATCH, generator)) for places in compared)
+        compared = [np.arange(len(nodes) if by_edges else 0) for nodes in (queries, cases)]
+        edges = tuple(torch.from_numpy(_drawn(places, EDGE_BATCH, generator)) for places in compared)
         silent = None if voting[cases].all() else torch.from_numpy(~voting[cases])
-        return View(dropout, torch.from_numpy(queries), torch.from_numpy(cases), silent, *by_edges)
+        return View(dropout, torch.from_numpy(queries), torch.from_numpy(cases), silent, *edges)
 
     def losses(self, draws: ViewDraws) -> Tensor:
         """The whole loss, that over the labeled nodes, and that of the views' agreement, [3]."""
         objective, temperature = self.objective, self.settings.vote.temperature
-        losses, votes, identity_losses = [], [], []
+        losses, edge_losses, votes, identity_losses = [], [], [], []
         for view in draws.views:
             h, one_hot = self.model.network(self.inputs, view.dropout), self.one_hot[view.cases]
             silent = view.queries[:, None] == view.cases[None, :]  # [Q, V]
@@ -87,8 +87,8 @@ class VoteLoss(Loss):
             known = self.one_hot[view.queries]
             logits = self._similarity(h, self.labeled[view.queries], "labeled", view) / temperature
             losses.append(leave_one_out_loss(logits, silent, known, one_hot, objective))
-            if self.compares_edges:
-                losses[-1] = (losses[-1] + self._edge_loss(h, view, silent, known, one_hot)) / 2
+            if len(view.edge_queries):  # of the first view alone: matching edges takes most of an epoch
+                edge_losses.append(self._edge_loss(h, view, silent, known, one_hot))
             if len(draws.batch):
                 others = self._similarity(h, draws.batch, "batch", view) / temperature  # [B, V]
                 others = others if view.silent is None else others.masked_fill(view.silent, NOBODY)
@@ -96,6 +96,8 @@ class VoteLoss(Loss):
             if self.roles is not None:
                 identity_losses.append(role_loss(rows(h, draws.asked), self.roles[draws.asked], self.settings))
         class_loss = torch.stack(losses).mean()
+        if edge_losses:
+            class_loss = (class_loss + edge_losses[0]) / 2
         agreement = consistency_loss(votes, objective.consistency_power) if votes else torch.zeros_like(class_loss)
         loss = class_loss + draws.consistency * agreement
         if identity_losses:
