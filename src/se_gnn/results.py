@@ -256,7 +256,7 @@ def explanations_as_parquet(trained: Model, nodes: IntArray, k: int) -> bytes:
 def _within_memory(trained: Model, nodes: IntArray) -> Iterator[Explanations]:
     """Some nodes at a time, so that their matches fit the memory."""
     budget = memory_budget(trained.max_memory)
-    each = BYTES_OF_A_MATCH * trained.settings.vote.num_nearest
+    each = BYTES_OF_A_MATCH * trained.in_use.vote.num_nearest
     sizes = trained.similarity.items(nodes).sizes * each  # [T]
     low = 0
     while low < len(nodes) or low == 0:

@@ -112,7 +112,10 @@ def test_adding_moves_a_node_out_of_its_part(run, model):
     [
         (["remove", "nobody"], "unknown node 'nobody'"),
         (["remove", "node 1", "node 3", "node 5", "node 7"], "'odd, not even' would have none"),
-        (["remove", *(f"node {i}" for i in range(2, 8))], "num_nearest is 3"),
+        (
+            ["remove", *(f"node {i}" for i in range(2, 8))],
+            "between 1 and the 2 labeled nodes, got 3",
+        ),
         (["relabel", "node 3"], "write NODE=CLASS"),
         (["relabel", "node 3=odd"], "unknown class 'odd'"),
         (

@@ -10,11 +10,13 @@ import torch
 
 from se_gnn.errors import InputError
 from se_gnn.explain import explain
+from se_gnn.explain.pyg import SEGNNModule, dense_features, directed
 from se_gnn.graph import UNKNOWN
 from se_gnn.labels import Memory, audit, certify
 from se_gnn.labels.edits import state_of
 from se_gnn.model import Model
 from se_gnn.model.folder import HISTORY, load_model, read_epochs, save_model
+from se_gnn.report.page import report_html
 from strategies import assert_same_graph, changed, random_graph, small_settings, untrained
 
 
@@ -101,6 +103,10 @@ def test_all_labeled_nodes_vote_if_fewer_are_left_than_training_chose(model, tmp
     one, other = (explain(found, [0], attributes=True)[0] for found in (edited, given))
     assert str(one) == str(other)
     assert len(one.votes) == every - 3  # the node itself is a case, and does not vote on itself
+    assert one.settings.num_nearest == edited.in_use.vote.num_nearest == every - 2
+    assert f"a vote of the {every - 2} labeled nodes" in report_html(edited, [0])
+    x, edges = dense_features(edited.graph), directed(edited.graph.edges.ends)
+    torch.testing.assert_close(SEGNNModule(edited)(x, edges), SEGNNModule(given)(x, edges), rtol=0, atol=0)
     first, second = ([row.to_record(edited.graph) for row in audit(found, num_orders=3)] for found in (edited, given))
     assert first == second
     np.testing.assert_array_equal(certify(edited).removal.sizes, certify(given).removal.sizes)
@@ -119,7 +125,10 @@ def test_all_labeled_nodes_vote_if_fewer_are_left_than_training_chose(model, tmp
         (lambda m: m.restore(1), "between 0 (as trained) and 0, got 1"),
         (lambda m: m.restore(0), "nothing to change"),
         (lambda m: m.remove([str(i) for i in range(0, 18, 3)]), "'a' would have none"),
-        (lambda m: m.remove([str(i) for i in range(3, 17)]), "num_nearest is 5"),
+        (
+            lambda m: m.remove([str(i) for i in range(3, 17)]),
+            "between 1 and the 4 labeled nodes, got 5",
+        ),
     ],
 )
 def test_a_bad_edit_says_what_is_wrong_and_changes_nothing(memory, model, edit, text):

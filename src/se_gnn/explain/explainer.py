@@ -86,7 +86,7 @@ def _explain(trained: Model, nodes: IntArray, k: int | None, what_if: WhatIf | N
     if what_if is not None:
         return Comparison.of(trained, nodes).explain(k, what_if=what_if, attributes=attributes)
     items = trained.similarity.items(nodes)
-    settings = trained.settings
+    settings = trained.in_use
     needed = Similarity.match_bytes(items, trained.cases.items, settings.vote.num_nearest)
     budget = memory_budget(trained.max_memory)
     if len(nodes) > 1 and needed > budget:
@@ -131,8 +131,8 @@ class Comparison:
     def explain(self, k: int | None = None, *, what_if: WhatIf | None = None, attributes: bool = False) -> Explanations:
         """The explanations; the arguments are those of :func:`explain`."""
         asked, cases = what_if or WhatIf(), self.trained.cases
-        settings = asked.settings(self.trained.settings, cases.nodes)
-        ranking = asked.rank(self.similarities, self.queries, cases, self.trained.settings).cpu()
+        settings = asked.settings(self.trained.in_use, cases.nodes)
+        ranking = asked.rank(self.similarities, self.queries, cases, self.trained.in_use).cpu()
         matches = self.matching.among(who_votes(ranking.nearest.first(ranking.num_nearest)))
         return Explanations(self.trained, settings, self.queries, ranking, matches, k, attributes)
 

@@ -64,14 +64,14 @@ class SEGNNModule(nn.Module):
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         """Class probabilities, Eq. (9)."""
         graph, weights = self._weighted_graph(x, edge_index)
-        settings, train = self.trained.settings, torch.tensor(graph.train, device=x.device)
+        settings, train = self.trained.in_use, torch.tensor(graph.train, device=x.device)
         h = self._embed(x, graph, weights)
         similarity = Similarity(graph, h, settings.similarity, terms=self.model.edge_terms(graph))
         queries, cases = (similarity.items(some) for some in (np.arange(graph.num_nodes), graph.train))
         overall = similarity.compare(queries, cases, edge_weights=weights).overall  # [N, L]
         itself = torch.arange(graph.num_nodes, device=x.device)[:, None] == train[None, :]
         overall = overall.masked_fill(itself, -torch.inf)  # a labeled node does not vote for itself
-        nearest = top(overall, min(settings.vote.num_nearest, overall.shape[1]))
+        nearest = top(overall, settings.vote.num_nearest)
         answers = ClassAnswers(torch.tensor(graph.labels[graph.train], device=x.device), graph.num_classes)
         weights = vote(overall.gather(1, nearest), settings.vote.temperature, settings.vote.reserve)
         probabilities = tally(weights, nearest, answers, settings.vote.reserve)

@@ -227,7 +227,7 @@ def _with_known_labels(trained: Model) -> Model:
 def leave_one_out(trained: Model, nodes: IntArray | None = None) -> LeaveOneOut:
     """Remove each labeled node in turn and repeat the vote on all nodes of the type that is predicted, or on some."""
     queries = None if nodes is None else np.union1d(nodes, trained.graph.validation)
-    graph, depth = trained.graph, trained.settings.vote.num_nearest + 1
+    graph, depth = trained.graph, trained.in_use.vote.num_nearest + 1
     num_labeled, truth = len(graph.train), graph.labels
     judged = np.zeros(graph.num_nodes, dtype=bool)
     judged[graph.validation] = True

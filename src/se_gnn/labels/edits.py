@@ -113,12 +113,7 @@ def check_enough(before: Graph, after: Graph, settings: Resolved) -> None:
 
     A K that training chose may be larger than what is left: then all labeled nodes vote.
     """
-    num_nearest = settings.vote.num_nearest
-    if len(after.train) < num_nearest and not settings.is_chosen("num_nearest"):
-        raise InputError(
-            f"num_nearest is {num_nearest}, so {num_nearest} labeled nodes must be left, not {len(after.train)}: "
-            f"train with a smaller num_nearest, or remove fewer"
-        )
+    settings.among(len(after.train))
     if before.predicts_numbers:
         return
     had, have = np.unique(before.labels[before.train]), np.unique(after.labels[after.train])

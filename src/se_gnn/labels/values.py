@@ -133,7 +133,7 @@ def _effects(model: Model) -> Float64Array:
     total = np.zeros(len(graph.train))
     if not len(graph.validation):
         return np.full(len(total), np.nan)
-    for ranking in model.rank(graph.validation, depth=model.settings.vote.num_nearest + 1):
+    for ranking in model.rank(graph.validation, depth=model.in_use.vote.num_nearest + 1):
         truth = graph.values[ranking.queries]
         error = np.abs(ranking.numbers.cpu().numpy() - truth)
         without = np.abs(without_each(ranking)[:, :, 0].cpu().numpy() - truth[:, None])  # [T, K]

@@ -87,6 +87,11 @@ class Model:
         """What compares the nodes of the graph."""
         return self.embedded.similarity
 
+    @property
+    def in_use(self) -> Resolved:
+        """The settings, with no more cases that vote than nodes that are labeled by now."""
+        return self.settings.among(len(self.graph.train))
+
     @cached_property
     def cases(self) -> Cases:
         """The labeled nodes of the graph, which vote."""
@@ -100,11 +105,11 @@ class Model:
     @cached_property
     def ranker(self) -> Ranker:
         """What ranks the cases; it keeps what it knows of all nodes."""
-        cases = self.cases  # first: it refuses settings before anything is computed
+        cases, settings = self.cases, self.in_use.vote  # first: they refuse settings before anything is computed
         known = self._ranker
-        if known is not None and known.similarity is self.similarity and known.settings == self.settings.vote:
+        if known is not None and known.similarity is self.similarity and known.settings == settings:
             return known.with_cases(cases)
-        return Ranker(self.similarity, cases, self.settings.vote)
+        return Ranker(self.similarity, cases, settings)
 
     def rank(self, queries: IntArray | None = None, *, depth: int | None = None) -> Iterator[Ranking]:
         """The ``depth`` nearest cases (None: all) of some nodes, or of all, block by block."""
@@ -219,7 +224,7 @@ class Model:
 
     def predict(self, nodes: IntArray | None = None) -> Prediction:
         """Prediction of some nodes, or of all."""
-        return Prediction.of(self.rank(nodes, depth=self.settings.vote.num_nearest))
+        return Prediction.of(self.rank(nodes, depth=self.in_use.vote.num_nearest))
 
 
 def _check_edge_values(known: Graph, given: Graph, than: str) -> None:

@@ -52,7 +52,7 @@ class NumberPrediction(Votes):
 def predict_numbers(model: Model, nodes: IntArray | None = None) -> NumberPrediction:
     """The numbers of some nodes, or of all. The number of a labeled node is predicted without its own."""
     _ = model.graph.numbers  # refused if classes are predicted
-    return NumberPrediction.of(model.rank(nodes, depth=model.settings.vote.num_nearest))
+    return NumberPrediction.of(model.rank(nodes, depth=model.in_use.vote.num_nearest))
 
 
 def predict(model: Model, nodes: IntArray | None = None) -> Prediction | NumberPrediction:

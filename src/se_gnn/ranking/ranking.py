@@ -44,10 +44,8 @@ class Cases:
 
     @classmethod
     def of(cls, graph: Graph, settings: Resolved) -> Cases:
-        """The labeled nodes of a graph; if fewer are left than a K that training chose, all of them vote."""
-        wanted, labeled = settings.vote.num_nearest, len(graph.train)
-        if wanted > labeled and not settings.is_chosen("num_nearest"):
-            raise InputError(f"num_nearest must be between 1 and the {labeled} labeled nodes, got {wanted}")
+        """The labeled nodes of a graph."""
+        settings.among(len(graph.train))
         answers: Answers
         if graph.predicts_numbers:
             answers = NumberAnswers(torch.from_numpy(graph.values[graph.train]))

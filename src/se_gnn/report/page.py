@@ -83,7 +83,7 @@ def report_html(
     A page about a graph of more than 200,000 nodes is about some of them: labeled, validation and test nodes, others,
     evenly spread, and the nodes to explain.
     """
-    graph, settings = trained.graph, trained.settings
+    graph, settings = trained.graph, trained.in_use
     if k < 1:
         raise InputError(f"k must be at least 1, got {k}")
     wanted = None if nodes is None else _checked(nodes, graph.num_nodes)

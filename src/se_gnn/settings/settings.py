@@ -169,9 +169,17 @@ class Resolved:
         """Whether the user gave this setting."""
         return name in self.asked.given
 
-    def is_chosen(self, name: str) -> bool:
-        """Whether training chose this setting, by the validation nodes or by the graph."""
-        return self.origin[name] in ("validation", "graph")
+    def among(self, labeled: int) -> Resolved:
+        """The same for so many labeled nodes: all of them vote if there are fewer than a K that training chose."""
+        wanted = self.vote.num_nearest
+        if wanted <= labeled:
+            return self
+        if self.origin["num_nearest"] not in ("validation", "graph"):
+            raise InputError(
+                f"num_nearest must be between 1 and the {labeled} labeled nodes, got {wanted}: train with a smaller "
+                "num_nearest, or keep more labels"
+            )
+        return dataclasses.replace(self, vote=dataclasses.replace(self.vote, num_nearest=labeled))
 
     def values(self) -> dict[str, Value]:
         """All values by name."""

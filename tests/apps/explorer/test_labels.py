@@ -103,3 +103,17 @@ def test_an_edit_after_somebody_elses_is_refused(client, folder):
     assert answer.status_code == 400
     assert "edited in the meantime" in answer.text
     assert client.post("/labels/preview", headers=FORM, data={"action": "burn"}).status_code == 422
+
+
+def test_the_page_of_a_node_and_the_service_name_the_cases_that_are_left(folder):
+    trained = load_model(folder)
+    every, asked = len(trained.graph.train), trained.settings.asked
+    others = {name: one for name, one in asked.given.items() if name != "num_nearest"}
+    free = replace(trained.settings, asked=replace(asked, given=others))
+    memory = Memory(replace(trained, settings=free.decided("validation", {"num_nearest": every})))
+    memory.remove([trained.graph.node_names[int(trained.graph.train[0])]])
+    save_model(memory.trained, folder)
+    served = Client(create_app(Store.of_folder(folder), UNLIMITED))
+    other = next(node for node in range(30) if node not in trained.graph.train)
+    assert f'value="{every - 1}" data-usual="{every - 1}"' in served.get(f"/nodes/node%20{other}").text
+    assert served.get("/v1/model").json()["num_nearest"] == every - 1

@@ -186,7 +186,7 @@ def _known_of(snapshot: Snapshot) -> dict[str, Any]:
         "around": _Around(snapshot),
     }
     if not snapshot.predicts_links:
-        settings = snapshot.trained.settings
+        settings = snapshot.trained.in_use
         known |= {"settings": settings, "measure": measure_named(settings.similarity.measure)}
     return known
 

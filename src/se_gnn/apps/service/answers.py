@@ -83,7 +83,7 @@ def model(snapshot: Snapshot) -> models.ModelCard:
             about |= {"predicts": "numbers", "number": graph.numbers.name, "unit": graph.numbers.unit}
         else:
             about |= {"predicts": "classes", "classes": graph.class_names}
-        settings = snapshot.trained.settings
+        settings = snapshot.trained.in_use
         about |= {name: getattr(settings.vote, name) for name in ("num_nearest", "temperature")}
         about |= {name: getattr(settings.similarity, name) for name in ("node_weight", "hops", "measure", "directions")}
         about |= {"preset": settings.preset, "agreement": agreement_of(snapshot), "accuracy": _accuracy(snapshot)}
