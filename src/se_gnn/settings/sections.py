@@ -52,7 +52,7 @@ class EncoderSettings(Section):
     teleport: float = _share(0.2)  # of `pagerank`, and the initial weights of `steps`
     weight_init: Literal["xavier", "fan_in"] = "xavier"  # Xavier, or uniform within 1 / sqrt(fan-in) (PyTorch's own)
     scale_init: Literal["small", "uniform"] = "small"  # initial vector of `mean`: 0.01, or uniform in [0.01, 1)
-    # unchanged; each node's attributes of length 1, and beside that a learned weight for each column; or in pieces
+    # unchanged; each node's attributes of length 1; the same, with a learned weight for each column; or in pieces
     attribute_scaling: Scaling = "raw"
     members: int = _count(1)  # encoders trained from different seeds, their embeddings side by side
     attribute_share: float = _part(0.0)  # share of the similarity that the attributes themselves have, nothing learned
