@@ -13,6 +13,7 @@ from se_gnn.encoder import EncoderInputs, Network, propagation
 from se_gnn.encoder.encoder import SPREAD
 from se_gnn.errors import InputError
 from se_gnn.graph.sparse import SparseMatrix
+from se_gnn.model.folder import load_model, save_model
 from se_gnn.settings import EncoderSettings, Settings
 from se_gnn.training import fit
 from strategies import continuous, graphs, random_graph, seeds
@@ -263,9 +264,11 @@ def test_a_column_that_does_not_vary_has_a_finite_weight(value):
     assert made.column_weights().isfinite().all()
 
 
-def test_the_weight_of_a_column_is_learned():
+def test_the_weight_of_a_column_is_learned_and_saved(tmp_path):
     graph = random_graph(3, num_nodes=60, num_labeled=30, isolated=())
     trained = fit(graph, Settings.of("best", portfolio=False, members=1, epochs=3, attribute_scaling="weighted"))
     weights = [part.column_weights for part in trained.encoder.network.encoders]
     assert (weights[0].weight != 1).any()
     assert weights[1:] in ([], [None])  # the attributes themselves have none
+    save_model(trained, tmp_path / "model")
+    assert torch.equal(load_model(tmp_path / "model").embeddings, trained.embeddings)
