@@ -10,9 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from se_gnn.encoder import EncoderInputs, Network, propagation
+from se_gnn.encoder.encoder import SPREAD
 from se_gnn.errors import InputError
 from se_gnn.graph.sparse import SparseMatrix
-from se_gnn.settings import EncoderSettings
+from se_gnn.model.folder import load_model, save_model
+from se_gnn.settings import EncoderSettings, Settings
+from se_gnn.training import fit
 from strategies import continuous, graphs, random_graph, seeds
 
 aggregations = st.sampled_from(["gcn", "mean"])
@@ -237,3 +240,35 @@ def mlp_without_last(made, graph):
 def test_residual_layers_need_hidden_units():
     with pytest.raises(InputError, match="num_layers must be at least 2 if aggregation is layers"):
         EncoderSettings(aggregation="layers", num_layers=1)
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_columns_of_a_weighted_encoder_begin_with_the_same_spread(sparse):
+    features = sp.random_array((50, 7), density=0.4, random_state=np.random.default_rng(0), dtype=np.float32).tocsr()
+    graph = random_graph(1, num_nodes=50, features=features if sparse else features.toarray())
+    made = encoder(graph, attribute_scaling="weighted")
+    made.fit(graph.features)
+    unit = features.toarray() / np.maximum(np.linalg.norm(features.toarray(), axis=1, keepdims=True), 1e-9)
+    spread = (unit * made.column_weights().detach().numpy()).std(axis=0)
+    np.testing.assert_allclose(spread, SPREAD, rtol=1e-4)
+    expected = (unit / unit.std(axis=0) * SPREAD) @ made.dense(0).weight.detach().numpy().T + np.linspace(-1, 1, 6)
+    inputs = EncoderInputs.from_graph(graph, made.settings)
+    np.testing.assert_allclose(made.first_layer(inputs.features).detach(), expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("value", [0, 1])
+def test_a_column_that_does_not_vary_has_a_finite_weight(value):
+    features = np.full((30, 2), value, np.float32)
+    made = encoder(random_graph(1, num_nodes=30, features=features), attribute_scaling="weighted")
+    made.fit(features)
+    assert made.column_weights().isfinite().all()
+
+
+def test_the_weight_of_a_column_is_learned_and_saved(tmp_path):
+    graph = random_graph(3, num_nodes=60, num_labeled=30, isolated=())
+    trained = fit(graph, Settings.of("best", portfolio=False, members=1, epochs=3, attribute_scaling="weighted"))
+    weights = [part.column_weights for part in trained.encoder.network.encoders]
+    assert (weights[0].weight != 1).any()
+    assert weights[1:] in ([], [None])  # the attributes themselves have none
+    save_model(trained, tmp_path / "model")
+    assert torch.equal(load_model(tmp_path / "model").embeddings, trained.embeddings)

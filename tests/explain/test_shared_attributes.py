@@ -69,6 +69,7 @@ def test_effects_of_measured_attributes_agree_with_encoding_the_whole_graph_agai
         {"aggregation": "layers", "steps": 2},
         {"aggregation": "layers", "steps": 5, "hidden_size": 7, "attribute_scaling": "unit"},
         {"aggregation": "pagerank", "steps": 3, "attribute_scaling": "unit"},
+        {"aggregation": "pagerank", "steps": 3, "attribute_scaling": "weighted", "members": 2},
         {"aggregation": "steps", "steps": 2, "output_size": 5, "members": 3, "attribute_scaling": "unit"},
     ],
 )

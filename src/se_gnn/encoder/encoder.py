@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,12 +18,15 @@ import torch
 from torch import Tensor, nn
 
 from se_gnn.deterministic import linear, linear_by_row
-from se_gnn.encoder.inputs import Dropout, EncoderInputs
+from se_gnn.encoder.inputs import Dropout, EncoderInputs, scaled_attributes
 from se_gnn.encoder.pieces import PIECES, Pieces
 from se_gnn.encoder.protocol import Change
 from se_gnn.graph.arrays import Features, IntArray
 from se_gnn.graph.sparse import SparseMatrix
 from se_gnn.settings import EncoderSettings
+
+SPREAD = 3.0  # standard deviation of a column with a weight of 1
+LEAST_VARIANCE = 1e-5  # of a column, as a share of that of the widest one
 
 Step = Callable[[Tensor], Tensor]  # the propagation matrix times [N, D]
 
@@ -75,6 +78,7 @@ class Network(nn.Module):
         self.layers = nn.ModuleList(
             _linear(a, b, settings.weight_init, generator) for a, b in itertools.pairwise(sizes)
         )
+        self.column_weights = ColumnWeights(num_features) if settings.attribute_scaling == "weighted" else None
         self.weight: nn.Linear | None = None
         self.scale: nn.Parameter | None = None
         self.step_weights: nn.Parameter | None = None
@@ -112,9 +116,17 @@ class Network(nn.Module):
         return layer
 
     def fit(self, features: Features) -> None:
-        """Fit what is not learned to the attributes of all nodes before training: the pieces of their columns."""
+        """Fit what is not learned to the attributes of all nodes before training: pieces or scales of their columns."""
         if self.pieces is not None:
             self.pieces.fit(features)
+        if self.column_weights is not None:
+            self.column_weights.fit(scaled_attributes(features, self.settings.attribute_scaling))
+
+    @property
+    def first_weight(self) -> Tensor:
+        """W of the first layer, with the weight of each column, [D, F]."""
+        weight = self.dense(0).weight
+        return weight if self.column_weights is None else weight * self.column_weights()
 
     def forward(self, inputs: EncoderInputs, dropout: Dropout | None = None) -> Tensor:
         """Embed every node; ``dropout`` is what a training step leaves out."""
@@ -155,10 +167,10 @@ class Network(nn.Module):
         return self._linear(features if self.pieces is None else self.pieces(features))
 
     def _linear(self, features: Tensor | SparseMatrix) -> Tensor:
-        layer = self.dense(0)
+        weight, bias = self.first_weight, self.dense(0).bias
         if isinstance(features, SparseMatrix):
-            return features @ layer.weight.T.contiguous() + layer.bias
-        return linear(features, layer.weight, layer.bias)
+            return features @ weight.T.contiguous() + bias
+        return linear(features, weight, bias)
 
     def later_layers(self, first: Tensor, dropout: Dropout | None = None) -> Tensor:
         """H^m from the output of the first layer, node by node, [..., D].
@@ -230,10 +242,10 @@ class Network(nn.Module):
         The first layer is linear (in the pieces of a column) and so is what is aggregated: only the nodes in question
         are computed again (with residual layers: those around them as well).
         """
-        layer = self.dense(0)
-        moved = _added(self._moved(layer, change), change.variant, change.ratio.shape[1])
-        unbiased = steps.first[change.nodes] - layer.bias
-        own = self.later_layers((unbiased[:, None] - moved) * change.ratio[:, :, None] + layer.bias)
+        bias = self.dense(0).bias
+        moved = _added(self._moved(change), change.variant, change.ratio.shape[1])
+        unbiased = steps.first[change.nodes] - bias
+        own = self.later_layers((unbiased[:, None] - moved) * change.ratio[:, :, None] + bias)
         if self.residual is not None:
             return self.last_layer(self.residual.changed(steps.states, steps.propagation, change.nodes, own))
         lost = own - steps.own[change.nodes][:, None]
@@ -241,11 +253,12 @@ class Network(nn.Module):
         aggregated = steps.aggregated[change.nodes][:, None] + torch.einsum("uw,wsd->usd", between, lost)
         return self.finish(own, aggregated)
 
-    def _moved(self, layer: nn.Linear, change: Change) -> Tensor:
+    def _moved(self, change: Change) -> Tensor:
         """What each attribute that is taken was to the first layer, [U, f, D]."""
+        weight = self.first_weight
         if self.pieces is None:
-            return change.taken[:, :, None] * layer.weight.T[change.features]
-        weights = layer.weight.T.reshape(-1, PIECES, layer.out_features)[change.features]  # [f, P, D]
+            return change.taken[:, :, None] * weight.T[change.features]
+        weights = weight.T.reshape(-1, PIECES, len(weight))[change.features]  # [f, P, D]
         had, has = (self.pieces.of(values, change.features) for values in (change.had, change.had - change.taken))
         return torch.einsum("ufp,fpd->ufd", had - has, weights)
 
@@ -283,6 +296,34 @@ def _linear(
         for parameter in layer.parameters():
             nn.init.uniform_(parameter, -bound, bound, generator=generator)
     return layer
+
+
+class ColumnWeights(nn.Module):
+    """A factor for each column of the attributes, [F]: a learned weight, which begins at 1, times a fixed scale.
+
+    The scale gives all columns the same standard deviation. The weight decays as the first layer behind it does, so
+    columns that do not help fade out.
+    """
+
+    scale: Tensor
+
+    def __init__(self, num_features: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(num_features))
+        self.register_buffer("scale", torch.ones(num_features))
+
+    def fit(self, features: Features) -> None:
+        """Find the scale of each column; that of a column that hardly varies is limited."""
+        matrix: Any = features
+        squares = matrix.multiply(matrix) if sp.issparse(matrix) else np.square(matrix, dtype=np.float64)
+        means, squared = (np.asarray(part.mean(axis=0), np.float64).ravel() for part in (matrix, squares))
+        variance = np.maximum(squared - np.square(means), 0)
+        floor = LEAST_VARIANCE * variance.max() or 1.0  # 1 if no column varies
+        self.scale.copy_(torch.from_numpy(SPREAD / np.sqrt(np.maximum(variance, floor))))
+
+    def forward(self) -> Tensor:
+        """The factors, [F]."""
+        return self.weight * self.scale
 
 
 class ResidualLayers(nn.Module):

@@ -19,6 +19,7 @@ from se_gnn.encoder.protocol import Change
 from se_gnn.graph.arrays import Features, Float64Array
 from se_gnn.graph.sparse import SparseMatrix
 from se_gnn.settings import EncoderSettings
+from se_gnn.settings.sections import Scaling
 
 
 class Ensemble(nn.Module):
@@ -124,12 +125,13 @@ ITERATIONS = 8
 
 def attribute_encoder_settings(num_features: int, settings: EncoderSettings) -> EncoderSettings:
     """One layer, the principal directions; propagated as the learned encoders begin to do it."""
+    plain: dict[Scaling, Scaling] = {"pieces": "raw", "weighted": "unit"}
     return dataclasses.replace(
         settings,
         num_layers=1,
         output_size=min(num_features, WIDTH),
         aggregation="own" if settings.aggregation == "own" else "pagerank",
-        attribute_scaling="raw" if settings.attribute_scaling == "pieces" else settings.attribute_scaling,
+        attribute_scaling=plain.get(settings.attribute_scaling, settings.attribute_scaling),
         members=1,
         attribute_share=0.0,
     )

@@ -89,8 +89,8 @@ def scaled_attributes(features: Features, scaling: Scaling) -> Features:
 
 
 def row_factors(features: Features, scaling: Scaling) -> FloatArray | None:
-    """What each row of X is multiplied with, [N]: 1 / its length (``unit``; 0 stays 0); None: nothing."""
-    if scaling != "unit":
+    """What each row of X is multiplied with, [N]: 1 / its length (0 stays 0); None: nothing."""
+    if scaling not in ("unit", "weighted"):
         return None
     matrix: Any = features
     squares = matrix.multiply(matrix) if sp.issparse(matrix) else np.square(matrix, dtype=np.float64)

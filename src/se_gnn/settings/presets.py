@@ -74,6 +74,9 @@ LAYERS: Values = {
     "consistency_weight": 0.0,
 }
 
+# few attributes decide: each has a learned weight, and the weights of those that do not help decay
+WEIGHTED: Values = {"attribute_scaling": "weighted"}
+
 # attributes are columns of numbers and edges are uninformative: thresholds in a node's own columns
 COLUMNS: Values = {
     "aggregation": "own",
@@ -88,6 +91,7 @@ RECIPES: Mapping[str, Values] = {  # offered to every graph
     "sparing": SPARING,
     "steps": STEPS,
     "layers": LAYERS,
+    "weighted": WEIGHTED,
 }
 
 # nothing but its role is known of a node: thresholds in its own numbers, beside the means of its neighbors'

@@ -19,7 +19,7 @@ SMALLEST_TEMPERATURE = 1e-6  # a similarity divided by less may be too large for
 MeasureName = Literal["cosine", "distance"]
 Directions = Literal["one", "both"]
 Aggregation = Literal["gcn", "mean", "pagerank", "steps", "layers", "own"]
-Scaling = Literal["raw", "unit", "pieces"]
+Scaling = Literal["raw", "unit", "weighted", "pieces"]
 MatchTypes = Literal["any", "own", "learned"]
 BestBy = Literal["accuracy", "balanced_accuracy", "macro_f1", "roc_auc", "average_precision", "loss", "r2"]
 ObjectiveName = Literal["paper", "vote", "number", "agreement"]
@@ -52,7 +52,8 @@ class EncoderSettings(Section):
     teleport: float = _share(0.2)  # of `pagerank`, and the initial weights of `steps`
     weight_init: Literal["xavier", "fan_in"] = "xavier"  # Xavier, or uniform within 1 / sqrt(fan-in) (PyTorch's own)
     scale_init: Literal["small", "uniform"] = "small"  # initial vector of `mean`: 0.01, or uniform in [0.01, 1)
-    attribute_scaling: Scaling = "raw"  # unchanged, each node's attributes of length 1, or each column in pieces
+    # unchanged; each node's attributes of length 1; the same, with a learned weight for each column; or in pieces
+    attribute_scaling: Scaling = "raw"
     members: int = _count(1)  # encoders trained from different seeds, their embeddings side by side
     attribute_share: float = _part(0.0)  # share of the similarity that the attributes themselves have, nothing learned
     read_edges: bool = False  # a node also reads the data of its own edges, if they have any: see encoder.columns
