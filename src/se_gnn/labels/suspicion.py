@@ -18,8 +18,8 @@ The ridge is never trained with the label in question, because its leave-one-out
 
 and f_i is exactly what the ridge without node i says of it. Whether the known classes around a node are read, and mu,
 have the smallest leave-one-out error. All blocks that are read count alike, w = 1, unless another weight of a block
-lowers this error by more than its standard error. The weights of labels give all classes the same influence; in a
-second pass a label that the others contradict counts less.
+lowers this error by more than half of its standard error. The weights of labels give all classes the same influence;
+in a second pass a label that the others contradict counts less.
 
 **vote**: the vote of the other labeled nodes. It reads what training found, but its encoder has learned from the label.
 
@@ -61,8 +61,8 @@ MOST_EDGES = 10_000  # of a neighbor whose other neighbors are looked at: a hub 
 MOST = 4000  # nodes of known class at a time: time grows with the third power
 LEAST_WEIGHT = 0.05  # of a label in the second pass
 MOST_COMPARED = 500  # nodes on which the weights of blocks are chosen
-STEP = 3.0  # from one weight of a block to the next
-CLEARLY = 1.0  # standard errors by which another weight must lower the error
+STEP, MOST_STEPS = 3.0, 10  # from one weight of a block to the next, and how often
+CLEARLY = 0.5  # standard errors by which another weight must lower the error
 
 POWERS = (1 / 3, 1.0, 3.0)  # of the vote, beside the ridge
 CLOSE = 1.0  # a log-likelihood that is this much lower is as good
@@ -289,7 +289,7 @@ def _block_weights(distances: list[Float64Array], num_columns: int, labels: IntA
     alike = np.ones(len(distances))
     starts = [np.where(np.arange(len(distances)) < num_columns, 1.0, 0.0), alike]
     errors, weights = min(map(tried, starts), key=lambda one: one[0].sum())
-    while True:
+    for _ in range(MOST_STEPS):
         others = [
             np.where(np.arange(len(weights)) == b, weight, weights)
             for b in range(len(weights))
@@ -297,8 +297,9 @@ def _block_weights(distances: list[Float64Array], num_columns: int, labels: IntA
         ]
         fewer, other = min(map(tried, filter(np.any, others)), key=lambda one: one[0].sum())
         if fewer.sum() + CLEARLY * fewer.std() * np.sqrt(len(fewer)) >= errors.sum():
-            return weights
+            break
         errors, weights = fewer, other
+    return weights
 
 
 def _errors(gram: Float64Array, labels: IntArray, num_classes: int) -> tuple[Float64Array, float]:
