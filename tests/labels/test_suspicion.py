@@ -169,3 +169,39 @@ def test_wrong_labels_are_found_where_only_the_classes_of_neighbors_tell():
     found = suspicion(graph, generator=np.random.default_rng(0))
     assert average_precision_score(np.isin(graph.train, wrong), found.score) > 0.9
     assert 0.02 < found.rate < 0.1
+
+
+def test_wrong_labels_are_found_where_only_the_amounts_of_outgoing_edges_tell():
+    """Attributes, their means over neighbors and incoming edges are noise: what tells is one block of many."""
+    generator = np.random.default_rng(0)
+    truth = np.arange(240) % 3
+    labels = truth.copy()
+    wrong = np.arange(0, 80, 10)
+    labels[wrong] = (labels[wrong] + 1) % 3
+    source = np.repeat(np.arange(240), 5)
+    pairs = np.stack([source, (source + generator.integers(1, 240, len(source))) % 240], axis=1)
+    amounts = 2 * truth[source] + generator.normal(size=len(source))
+    graph = Graph.build(
+        features=generator.normal(size=(240, 10)),
+        edges=pairs,
+        edge_values=EdgeValues(
+            direction=np.ones(len(pairs), np.int8),
+            attributes=amounts[:, None].astype(np.float32),
+        ),
+        labels=labels,
+        train=np.arange(80),
+        validation=np.arange(80, 160),
+        test=np.arange(160, 240),
+    )
+    found = suspicion(graph, generator=np.random.default_rng(0))
+    assert average_precision_score(np.isin(graph.train, wrong), found.score) > 0.9
+
+
+def test_blocks_count_alike_unless_another_weight_is_clearly_better():
+    generator = np.random.default_rng(0)
+    truth = np.arange(90) % 3
+    alike = [module._distances(np.eye(3)[truth] + 0.8 * generator.normal(size=(90, 3))) for _ in range(2)]
+    np.testing.assert_array_equal(module._block_weights(alike, 2, truth, 3), [1, 1])
+    drowned = [alike[0], *(module._distances(3 * generator.normal(size=(90, 3))) for _ in range(3))]
+    weights = module._block_weights(drowned, 4, truth, 3)
+    assert weights[0] > 2 * weights[1:].max()

@@ -6,9 +6,10 @@ Two witnesses, or three, judge every label of known class (of labeled and valida
 of columns: its attributes, their mean over its neighbors, the attributes smoothed over the graph (unless it is very
 large), and what it reads of its own edges (how many of each type and direction, their weights and attributes). More
 blocks hold the known classes of its neighbors, by direction, and of their neighbors: where classes deal with other
-classes, these show it. With rows of each block centered and of length 1, all blocks count alike, and
+classes, these show it. Blocks are centered, and scaled: attributes to rows of length 1, counts and amounts to rows of
+mean squared length 1. Then
 
-.. math:: G_{ij} = \exp(-d_{ij} / m), \qquad d_{ij} = \sum_b |x^b_i - x^b_j|^2, \qquad m = \text{median of } d.
+.. math:: G_{ij} = \exp(-d_{ij} / m), \qquad d_{ij} = \sum_b w_b |x^b_i - x^b_j|^2, \qquad m = \text{median of } d.
 
 The ridge is never trained with the label in question, because its leave-one-out answers have a closed form. With
 :math:`Y` one column per class and :math:`v_i` the weight of a label,
@@ -16,8 +17,9 @@ The ridge is never trained with the label in question, because its leave-one-out
 .. math:: Q = (G + \mu \, diag(1 / v))^{-1}, \qquad f_i = y_i - \frac{(Q Y)_i}{Q_{ii}},
 
 and f_i is exactly what the ridge without node i says of it. Whether the known classes around a node are read, and mu,
-have the smallest leave-one-out error. The weights give all classes the same influence; in a second pass a label that
-the others contradict counts less.
+have the smallest leave-one-out error. All blocks that are read count alike, w = 1, unless another weight of a block
+lowers this error by more than half of its standard error. The weights of labels give all classes the same influence;
+in a second pass a label that the others contradict counts less.
 
 **vote**: the vote of the other labeled nodes. It reads what training found, but its encoder has learned from the label.
 
@@ -41,7 +43,7 @@ nodes, M of known class, R neighbors of these, C classes, L labeled nodes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -58,6 +60,9 @@ RIDGES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)  # mu
 MOST_EDGES = 10_000  # of a neighbor whose other neighbors are looked at: a hub says nothing about one of them
 MOST = 4000  # nodes of known class at a time: time grows with the third power
 LEAST_WEIGHT = 0.05  # of a label in the second pass
+MOST_COMPARED = 500  # nodes on which the weights of blocks are chosen
+STEP, MOST_STEPS = 3.0, 10  # from one weight of a block to the next, and how often
+CLEARLY = 0.5  # standard errors by which another weight must lower the error
 
 POWERS = (1 / 3, 1.0, 3.0)  # of the vote, beside the ridge
 CLOSE = 1.0  # a log-likelihood that is this much lower is as good
@@ -152,8 +157,8 @@ def suspicion(
     columns, classes = descriptions(graph, known)
     ridges = []
     for rows in (np.flatnonzero(group == g) for g in range(groups)):
-        grams = (similarities([block[rows] for block in blocks]) for blocks in (columns, columns + classes))
-        ridges.append((rows, _ridge(grams, labels[rows], graph.num_classes)))
+        here, around = ([block[rows] for block in blocks] for blocks in (columns, classes))
+        ridges.append((rows, _ridge(here, around, labels[rows], graph.num_classes, generator)))
 
     def by_columns(labels: IntArray) -> _Judged:
         answers = np.zeros((len(known), graph.num_classes))
@@ -245,22 +250,24 @@ def _rehearsed(
     return Rehearsal(size, round(float(np.mean(first))), among, float(np.mean(precision)))
 
 
-def _ridge(grams: Iterable[Float64Array], labels: IntArray, num_classes: int) -> Callable[[IntArray], Float64Array]:
-    """The regression with the similarities, [M, M] each, and the mu of the smallest leave-one-out error.
+def _ridge(
+    columns: list[Float64Array],
+    classes: list[Float64Array],
+    labels: IntArray,
+    num_classes: int,
+    generator: np.random.Generator,
+) -> Callable[[IntArray], Float64Array]:
+    """The regression on blocks of columns, and on the classes around the nodes if they help, [M, .] each.
 
     It says what the other nodes say of each under some labels, [M, C], in two passes.
     """
-    from sklearn.utils.class_weight import compute_sample_weight  # only an audit needs it
-
-    targets, balanced = _targets(labels, num_classes), compute_sample_weight("balanced", labels)
-    best = np.inf, np.empty((0, 0)), np.empty((0, 0)), 0.0
-    for gram in grams:
-        for ridge in RIDGES:
-            inverse = _inverse(gram, ridge / balanced)
-            error = float((balanced * ((without_itself(inverse, targets) - targets) ** 2).sum(axis=1)).sum())
-            if error < best[0]:
-                best = error, gram, inverse, ridge
-    _, gram, inverse, ridge = best
+    compared = generator.permutation(len(labels))[:MOST_COMPARED]
+    distances = [_distances(block[compared]) for block in columns + classes]
+    weights = _block_weights(distances, len(columns), labels[compared], num_classes)
+    gram = _similarities(weight * _distances(block) for weight, block in zip(weights, columns + classes) if weight)
+    balanced = _balanced(labels)
+    _, ridge = _errors(gram, labels, num_classes)
+    inverse = _inverse(gram, ridge / balanced)
 
     def answers(labels: IntArray) -> Float64Array:
         targets = _targets(labels, num_classes)
@@ -270,6 +277,38 @@ def _ridge(grams: Iterable[Float64Array], labels: IntArray, num_classes: int) ->
         return leave_one_out(gram, targets, ridge / (balanced * trusted))
 
     return answers
+
+
+def _block_weights(distances: list[Float64Array], num_columns: int, labels: IntArray, num_classes: int) -> Float64Array:
+    """How much each block counts, of distances [m, m]; those after the first ``num_columns`` hold known classes."""
+
+    def tried(weights: Float64Array) -> tuple[Float64Array, Float64Array]:
+        gram = _similarities(weight * block for weight, block in zip(weights, distances) if weight)
+        return _errors(gram, labels, num_classes)[0], weights
+
+    alike = np.ones(len(distances))
+    starts = [np.where(np.arange(len(distances)) < num_columns, 1.0, 0.0), alike]
+    errors, weights = min(map(tried, starts), key=lambda one: one[0].sum())
+    for _ in range(MOST_STEPS):
+        others = [
+            np.where(np.arange(len(weights)) == b, weight, weights)
+            for b in range(len(weights))
+            for weight in ((0.0, STEP * weights[b]) if weights[b] else (1.0,))
+        ]
+        fewer, other = min(map(tried, filter(np.any, others)), key=lambda one: one[0].sum())
+        if fewer.sum() + CLEARLY * fewer.std() * np.sqrt(len(fewer)) >= errors.sum():
+            break
+        errors, weights = fewer, other
+    return weights
+
+
+def _errors(gram: Float64Array, labels: IntArray, num_classes: int) -> tuple[Float64Array, float]:
+    """Squared leave-one-out errors, [M], with the mu of the smallest sum; and this mu."""
+    targets, balanced, found = _targets(labels, num_classes), _balanced(labels), []
+    for ridge in RIDGES:
+        answers = without_itself(_inverse(gram, ridge / balanced), targets)
+        found.append((balanced * ((answers - targets) ** 2).sum(axis=1), ridge))
+    return min(found, key=lambda one: one[0].sum())
 
 
 def leave_one_out(gram: Float64Array, targets: Float64Array, ridges: Float64Array) -> Float64Array:
@@ -285,6 +324,14 @@ def _inverse(gram: Float64Array, ridges: Float64Array) -> Float64Array:
     """Q, [M, M]."""
     inverse: Any = np.linalg.inv(gram + np.diag(ridges))
     return np.asarray(inverse, dtype=np.float64)
+
+
+def _balanced(labels: IntArray) -> Float64Array:
+    """Weights that give all classes the same influence, [M]."""
+    from sklearn.utils.class_weight import compute_sample_weight  # only an audit needs it
+
+    weights: Float64Array = compute_sample_weight("balanced", labels)
+    return weights
 
 
 def _targets(labels: IntArray, num_classes: int) -> Float64Array:
@@ -312,16 +359,18 @@ def descriptions(graph: Graph, known: IntArray) -> tuple[list[Float64Array], lis
     near = _means(owners, places, (len(nodes), len(reached)))
     own, theirs = (sp.csc_array(unit_rows(graph.features[ids])) for ids in (nodes, reached.astype(np.int64)))
     spans = [slice(low, low + COLUMNS) for low in range(0, graph.num_features, COLUMNS)]
-    blocks = [own.toarray(), np.concatenate([near @ theirs[:, span].toarray() for span in spans], axis=1)]
+    attributes = [own.toarray(), np.concatenate([near @ theirs[:, span].toarray() for span in spans], axis=1)]
     if smoothable(graph):
-        blocks.append(np.concatenate([block[nodes] for block in attribute_columns(graph, smoothed=True)], axis=1))
+        attributes.append(np.concatenate([block[nodes] for block in attribute_columns(graph, smoothed=True)], axis=1))
+    carried: list[Float64Array] = []
     ones = np.ones(len(known))
     classes = sp.csr_array((ones, (known, graph.labels[known])), shape=(graph.num_nodes, graph.num_classes))
     around = [near @ classes[reached]]
     if graph.edge_values is not None:
-        blocks.append(own_edges(graph, nodes).astype(np.float64))
+        carried = [own_edges(graph, nodes).astype(np.float64)]
         direction = graph.edge_values.take(ids).direction
         if direction is not None:
+            carried = np.hsplit(carried[0], 2)  # outgoing, incoming
             outgoing = direction * np.where(nodes[owners] < others, 1, -1)  # direction 1: to the higher id
             sides = (outgoing >= 0, outgoing <= 0)
             around += [_means(owners[side], places[side], near.shape) @ classes[reached] for side in sides]
@@ -331,14 +380,15 @@ def descriptions(graph: Graph, known: IntArray) -> tuple[list[Float64Array], lis
     returned = near.multiply(further[:, nodes].T).sum(axis=1)  # a path that leads back brings a node its own label
     around.append(near @ (further @ classes) - sp.diags_array(returned) @ classes[nodes])
     order = np.searchsorted(nodes, known)
-    return [block[order] for block in blocks], [block.toarray()[order] for block in around]
+    columns = [_unit(block[order]) for block in attributes] + [_unit_mean(block[order]) for block in carried]
+    return columns, [_unit_mean(block.toarray()[order]) for block in around]
 
 
-def similarities(blocks: Sequence[Float64Array]) -> Float64Array:
+def _similarities(distances: Iterable[Float64Array]) -> Float64Array:
     """G, [M, M]."""
-    distances = sum(_distances(block) for block in blocks)
-    assert isinstance(distances, np.ndarray)
-    found: Float64Array = np.exp(-distances / (np.median(distances) or 1.0))
+    total = sum(distances)
+    assert isinstance(total, np.ndarray)
+    found: Float64Array = np.exp(-total / (np.median(total) or 1.0))
     return found
 
 
@@ -348,11 +398,24 @@ def _means(rows: IntArray, columns: IntArray, shape: tuple[int, ...]) -> sp.csr_
     return sp.csr_array((1 / counts[rows], (rows, columns)), shape=shape)
 
 
-def _distances(block: Float64Array) -> Float64Array:
-    """Squared distances of the rows, after they are centered and of length 1, [M, M]."""
+def _unit(block: Float64Array) -> Float64Array:
+    """Centered, rows of length 1."""
     centered = block - block.mean(axis=0)
     lengths = np.linalg.norm(centered, axis=1, keepdims=True)
-    centered /= np.where(lengths > 1e-12, lengths, 1)
-    squares = (centered**2).sum(axis=1)
-    distances: Float64Array = np.maximum(0, squares[:, None] + squares - 2 * centered @ centered.T)
+    scaled: Float64Array = centered / np.where(lengths > 1e-12, lengths, 1)
+    return scaled
+
+
+def _unit_mean(block: Float64Array) -> Float64Array:
+    """Centered, rows of mean squared length 1."""
+    centered = block - block.mean(axis=0)
+    length = np.sqrt((centered**2).sum(axis=1).mean())
+    scaled: Float64Array = centered / (length if length > 1e-12 else 1)
+    return scaled
+
+
+def _distances(block: Float64Array) -> Float64Array:
+    """Squared distances of the rows, [M, M]."""
+    squares = (block**2).sum(axis=1)
+    distances: Float64Array = np.maximum(0, squares[:, None] + squares - 2 * block @ block.T)
     return distances
