@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import torch
 
 from se_gnn.datasets import load_dataset
@@ -27,7 +30,7 @@ from se_gnn.training.portfolio import (
     with_members,
     worth_more_epochs,
 )
-from strategies import random_graph
+from strategies import changed, random_graph
 
 
 def quick(**given) -> Settings:
@@ -177,8 +180,25 @@ def test_where_columns_are_numbers_one_more_recipe_is_offered_and_that_is_said()
     assert "recipe 'columns' is offered too: 5 of 5 node columns are numbers" in told
 
 
+def words_graph(weights: np.ndarray, *, stored: Callable[[np.ndarray], Any] = np.asarray) -> Graph:
+    """Ten attributes, of which each node has two."""
+    graph = random_graph(3, num_nodes=60, num_labeled=20)
+    features = np.zeros((60, 10), np.float32)
+    features[np.arange(60), np.arange(60) % 10] = features[np.arange(60), (np.arange(60) + 3) % 10] = weights
+    return changed(graph, features=stored(features))
+
+
+@pytest.mark.parametrize("stored", [np.asarray, sp.csr_array])
+def test_where_attributes_are_weights_of_words_a_recipe_that_weighs_them_comes_first_and_that_is_said(stored):
+    trained = fit(words_graph(np.linspace(0.1, 0.9, 60), stored=stored), quick(members=1))
+    assert [run.name for run in trained.facts.runs] == ["weighted", *RECIPES]
+    assert any("recipe 'weighted' is offered first" in str(one) for one in trained.settings.decisions)
+
+
 def test_other_graphs_are_offered_what_they_were():
     settings = Settings.of("best").resolve()
+    for counts in (np.ones(60), np.arange(60) % 3):
+        assert list(offered_recipes(words_graph(counts), settings)) == list(RECIPES)
     assert list(offered_recipes(random_graph(3), settings)) == list(RECIPES)
     mixed = tuple(BooleanColumn(name=f"c{i}", first=i, size=1, words=("no", "yes"), fill=0) for i in range(3))
     numbers = tuple(NumberColumn(name=f"c{i}", first=i, size=1, offset=0, scale=1) for i in range(3, 5))

@@ -74,9 +74,6 @@ LAYERS: Values = {
     "consistency_weight": 0.0,
 }
 
-# few attributes decide: each has a learned weight, and the weights of those that do not help decay
-WEIGHTED: Values = {"attribute_scaling": "weighted"}
-
 # attributes are columns of numbers and edges are uninformative: thresholds in a node's own columns
 COLUMNS: Values = {
     "aggregation": "own",
@@ -91,8 +88,10 @@ RECIPES: Mapping[str, Values] = {  # offered to every graph
     "sparing": SPARING,
     "steps": STEPS,
     "layers": LAYERS,
-    "weighted": WEIGHTED,
 }
+
+# attributes are weights of words, few of which decide: each gets a learned weight, which decays if it does not help
+WEIGHTED: Values = {"attribute_scaling": "weighted"}
 
 # nothing but its role is known of a node: thresholds in its own numbers, beside the means of its neighbors'
 PROFILE: Values = {**LAYERS, "steps": 1, "attribute_scaling": "pieces", "attribute_dropout": 0.3}
@@ -100,7 +99,12 @@ PROFILE: Values = {**LAYERS, "steps": 1, "attribute_scaling": "pieces", "attribu
 # the same, and similar nodes must tell its role
 ROLES: Values = {**PROFILE, "role_weight": 5.0}
 
-SOMETIMES: Mapping[str, Values] = {"columns": COLUMNS, "profile": PROFILE, "roles": ROLES}  # offered to some graphs
+SOMETIMES: Mapping[str, Values] = {  # offered to some graphs
+    "weighted": WEIGHTED,
+    "columns": COLUMNS,
+    "profile": PROFILE,
+    "roles": ROLES,
+}
 FOR_ROLES = ("profile", "roles")  # offered where nodes have no attributes but their role
 
 # a number is predicted from columns: a node reads its own, the means of its neighbors', and its neighbors' known values

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from se_gnn.encoder.columns import MOST_FEATURES
 from se_gnn.encoder.pieces import PIECES
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 LARGE = 100_000_000  # products in the forward pass of an epoch above which the ensemble is smaller
 MEMBERS_OF_LARGE = 3
 SKEWED = 0.5  # skewness of values from which their logarithms are tried
+FEW_WORDS = 0.2  # share of the attributes that are not 0
 MOST_PIECES = 100_000_000  # numbers that a pass over all nodes may read
 FIRST_LOOK = 40  # epochs after which recipes that are clearly behind are given up
 BEHIND = 1.0  # standard errors of the leader's figure that are clearly behind
@@ -37,8 +39,8 @@ def offered_recipes(graph: Graph, settings: Resolved) -> dict[str, Resolved]:
     >>> from se_gnn.settings import Settings
     >>> graph = Graph.build(features=[[0.0]] * 4, edges=[], labels=[0, 1, 0, 1], train=[0, 1], validation=[2, 3])
     >>> several = offered_recipes(graph, Settings.of("best", steps=3).resolve(graph))
-    >>> {name: (several[name].encoder.steps, several[name].encoder.aggregation) for name in ("near", "steps", "layers")}
-    {'near': (3, 'pagerank'), 'steps': (3, 'steps'), 'layers': (3, 'layers')}
+    >>> {name: (one.encoder.steps, one.encoder.aggregation) for name, one in several.items() if name != "sparing"}
+    {'smooth': (3, 'pagerank'), 'near': (3, 'pagerank'), 'steps': (3, 'steps'), 'layers': (3, 'layers')}
     """
     return {name: settings.with_recipe(name) for name in _offered(graph)[0]}
 
@@ -52,13 +54,17 @@ def why_offered(graph: Graph) -> list[Decision]:
 def _offered(graph: Graph) -> tuple[Sequence[str], Decision | None]:
     """Names of recipes, the first one first in doubt, and why they are others than those for every graph.
 
-    ``columns`` is offered too if at least half of the columns of a table are numbers, unless the pieces of all columns
-    would be too many numbers. If nodes have no attributes but those that their edges give, recipes that expect a node
-    to be like its neighbors are left out: a few validation nodes could choose them by chance alone.
+    ``weighted`` comes first if attributes are weights of words. ``columns`` is offered too if at least half of the
+    columns of a table are numbers, unless the pieces of all columns would be too many numbers. If nodes have no
+    attributes but those that their edges give, recipes that expect a node to be like its neighbors are left out: a few
+    validation nodes could choose them by chance alone.
     """
     if graph.predicts_numbers:
         return _number_recipes(graph), None
     columns = graph.columns
+    if columns is None and _weights_of_words(graph):
+        reason = "few attributes of a node are not 0, and these are weights, as of the words of a text"
+        return ["weighted", *RECIPES], Decision("recipe 'weighted' is offered first", reason)
     if columns is None or not isinstance(graph.features, np.ndarray):
         return list(RECIPES), None
     if all(isinstance(column, StructureColumn) for column in columns):
@@ -69,6 +75,15 @@ def _offered(graph: Graph) -> tuple[Sequence[str], Decision | None]:
         return list(RECIPES), None
     decision = Decision("recipe 'columns' is offered too", f"{numbers} of {total} node columns are numbers")
     return [*RECIPES, "columns"], decision
+
+
+def _weights_of_words(graph: Graph) -> bool:
+    """Whether few attributes are not 0, and these are not just counts: weights of words, for example."""
+    if not graph.fits_memory:
+        return False
+    features: Any = graph.features
+    values = features.data if sp.issparse(features) else features[features != 0]
+    return len(values) <= FEW_WORDS * math.prod(features.shape) and bool((values != np.rint(values)).any())
 
 
 def _number_recipes(graph: Graph) -> list[str]:
