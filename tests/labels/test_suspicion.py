@@ -146,6 +146,15 @@ def test_planted_errors_are_found_where_classes_are_clear():
     assert rehearsal.found >= 14
 
 
+def with_wrong_labels(truth):
+    """Every tenth of 80 labeled nodes is given the next of three classes: these nodes, and labels and split of 240."""
+    labels = truth.copy()
+    wrong = np.arange(0, 80, 10)
+    labels[wrong] = (labels[wrong] + 1) % 3
+    split = {"train": np.arange(80), "validation": np.arange(80, 160), "test": np.arange(160, 240)}
+    return wrong, {"labels": labels, **split}
+
+
 def test_wrong_labels_are_found_where_only_the_classes_of_neighbors_tell():
     """Nodes of each class point to the next class; attributes are noise."""
     generator = np.random.default_rng(0)
@@ -153,18 +162,13 @@ def test_wrong_labels_are_found_where_only_the_classes_of_neighbors_tell():
     ends = [
         (i, int(generator.choice(np.flatnonzero(truth == (truth[i] + 1) % 3)))) for i in range(240) for _ in range(4)
     ]
-    labels = truth.copy()
-    wrong = np.arange(0, 80, 10)
-    labels[wrong] = (labels[wrong] + 1) % 3
+    wrong, known = with_wrong_labels(truth)
     pairs = np.array(ends)
     graph = Graph.build(
         features=generator.normal(size=(240, 3)),
         edges=pairs,
         edge_values=EdgeValues(direction=np.where(pairs[:, 0] < pairs[:, 1], 1, -1).astype(np.int8)),
-        labels=labels,
-        train=np.arange(80),
-        validation=np.arange(80, 160),
-        test=np.arange(160, 240),
+        **known,
     )
     found = suspicion(graph, generator=np.random.default_rng(0))
     assert average_precision_score(np.isin(graph.train, wrong), found.score) > 0.9
@@ -175,9 +179,7 @@ def test_wrong_labels_are_found_where_only_the_amounts_of_outgoing_edges_tell():
     """Attributes, their means over neighbors and incoming edges are noise: what tells is one block of many."""
     generator = np.random.default_rng(0)
     truth = np.arange(240) % 3
-    labels = truth.copy()
-    wrong = np.arange(0, 80, 10)
-    labels[wrong] = (labels[wrong] + 1) % 3
+    wrong, known = with_wrong_labels(truth)
     source = np.repeat(np.arange(240), 5)
     pairs = np.stack([source, (source + generator.integers(1, 240, len(source))) % 240], axis=1)
     amounts = 2 * truth[source] + generator.normal(size=len(source))
@@ -188,10 +190,7 @@ def test_wrong_labels_are_found_where_only_the_amounts_of_outgoing_edges_tell():
             direction=np.ones(len(pairs), np.int8),
             attributes=amounts[:, None].astype(np.float32),
         ),
-        labels=labels,
-        train=np.arange(80),
-        validation=np.arange(80, 160),
-        test=np.arange(160, 240),
+        **known,
     )
     found = suspicion(graph, generator=np.random.default_rng(0))
     assert average_precision_score(np.isin(graph.train, wrong), found.score) > 0.9
