@@ -188,7 +188,8 @@ def models(draw: st.DrawFn, *, min_nodes: int = 3, max_nodes: int = 12) -> Model
     graph = draw(graphs(min_nodes=min_nodes, max_nodes=max_nodes))
     aggregation = draw(st.sampled_from(["gcn", "mean"]))
     similarity = draw(similarity_settings(len(graph.train)))
-    settings = Settings.of("paper", hidden_size=5, aggregation=aggregation, **similarity)
+    factors = draw(st.sampled_from(["none", [0.4, 1.5, 3.0][: graph.num_classes]]))
+    settings = Settings.of("paper", hidden_size=5, aggregation=aggregation, class_factors=factors, **similarity)
     return untrained(graph, settings, seed=draw(st.integers(0, 1000)))
 
 
@@ -233,7 +234,8 @@ def ranking_of(overall: Any, labels: Any, settings: VoteSettings, num_classes: i
     given, classes = torch.as_tensor(np.asarray(overall, np.float32)), np.asarray(labels).ravel()
     nodes, count = np.arange(len(classes)), given.shape[1]
     nowhere = LocalGraphs(nodes, np.zeros(len(nodes) + 1, np.int64), np.empty(0, np.int32), 0)
-    cases = Cases(Items(np.empty((0, 2), np.int64), nowhere), ClassAnswers(torch.from_numpy(classes), num_classes))
+    answers = ClassAnswers.of(classes, num_classes, settings.class_factors)
+    cases = Cases(Items(np.empty((0, 2), np.int64), nowhere), answers)
     positions = torch.from_numpy(nodes).view(-1, count)
     queries = len(nodes) + np.arange(len(given))
     return Ranking(queries, Nearest(positions, given, given, given).cut(count), cases, settings, count)

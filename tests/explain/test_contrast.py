@@ -15,7 +15,7 @@ from se_gnn.explain import Abstention, Explanation, explain
 from se_gnn.explain.text import contrast_edges, contrast_values, contrast_words
 from se_gnn.model import SEGNN, Model
 from se_gnn.plot.figure import title_of
-from se_gnn.ranking import nearest_per_class, tally, vote
+from se_gnn.ranking import nearest_per_class, tally
 from se_gnn.settings import Settings
 from se_gnn.tables import ImportSettings, read_tables
 from strategies import models, random_graph, small_settings, untrained
@@ -45,8 +45,8 @@ def predicted_if(trained, node, case, similarity):
     overall = ranking.overall[0].clone()
     overall[torch.from_numpy(ranking.nodes[0] == case)] = similarity
     order = torch.sort(overall, descending=True, stable=True).indices[: ranking.num_nearest]
-    weights = vote(overall[None, order], ranking.settings.temperature)
-    return int(tally(weights, ranking.positions[:, order], ranking.answers).argmax())
+    positions = ranking.positions[:, order]
+    return int(tally(ranking.votes(overall[None, order], positions), positions, ranking.answers).argmax())
 
 
 @settings(max_examples=40)

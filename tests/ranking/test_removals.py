@@ -29,7 +29,8 @@ def probabilities(overall, labels, vote):
     k = min(vote["num_nearest"], len(overall))
     scores = torch.zeros(1, CLASSES)
     if k:
-        weights = torch.softmax(overall[None, :k] / vote["temperature"], dim=1)
+        factors = torch.tensor(vote.get("class_factors") or [1.0] * CLASSES)
+        weights = torch.softmax(overall[None, :k] / vote["temperature"] + factors[labels[:k]].log(), dim=1)
         scores = scores.scatter_add(1, labels[None, :k], weights)
     return scores[0].tolist()
 
@@ -76,6 +77,8 @@ def random_votes(drawn, num_nearest, temperature):
     shape = np.shape(labels)
     overall = generator.integers(0, 3, shape).astype(np.float32) if ties else generator.normal(size=shape)
     vote = {"num_nearest": num_nearest, "temperature": temperature}
+    if seed % 2:
+        vote["class_factors"] = (0.5, 1.0, 2.5)
     return votes_of(overall.astype(np.float32), labels, **vote), vote
 
 

@@ -39,7 +39,7 @@ def values_of(trained, *, num_orders, seed):
 @pytest.fixture(scope="module")
 def small():
     graph = random_graph(5, num_nodes=20, num_labeled=6, num_classes=3)
-    return untrained(graph, small_settings(num_nearest=3, temperature=0.5), seed=5)
+    return untrained(graph, small_settings(num_nearest=3, temperature=0.5, class_factors=[0.5, 1, 2]), seed=5)
 
 
 def test_random_orders_come_to_the_mean_over_all_orders_within_their_error(small):
@@ -51,7 +51,8 @@ def test_random_orders_come_to_the_mean_over_all_orders_within_their_error(small
 
         def probability(some, row=row, label=label):
             near = sorted(some, key=lambda i: -row[i])[:3]
-            weights = np.exp((row[near] - row.max()) / 0.5)
+            classes = graph.labels[graph.train[near]]
+            weights = np.exp((row[near] - row.max()) / 0.5) * np.array([0.5, 1, 2])[classes]
             return weights[graph.labels[graph.train[near]] == label].sum() / weights.sum()
 
         expected += over_all_orders(6, probability)

@@ -45,6 +45,7 @@ OTHER = {
     "hidden_dropout": 0.35, "node_dropout": 0.35, "memory_dropout": 0.35, "label_smoothing": 0.3,
     "balance_classes": True, "consistency_weight": 9.0, "consistency_power": 4.0, "consistency_ramp": 1,
     "consistency_batch": 5, "label_batch": 6, "memory_batch": 7, "reserve": 0.15, "role_weight": 0.7,
+    "class_factors": (0.5, 2.0, 3.0),
     "objective": None, "epochs": 2, "patience": 1, "learning_rate": 0.07,
     "weight_decay": 0.3, "best_by": "loss", "choose_vote": None, "portfolio": None,
     "probability_share": 0.3, "sharpness": 4.0,

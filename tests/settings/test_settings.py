@@ -135,9 +135,16 @@ def test_a_portfolio_of_the_papers_objective_is_refused_with_the_reason():
         ),
         (
             "paper",
-            {"choose_vote": True, "num_nearest": 3, "node_weight": 0.5, "temperature": 1, "reserve": 0.1},
+            {
+                "choose_vote": True,
+                "num_nearest": 3,
+                "node_weight": 0.5,
+                "temperature": 1,
+                "reserve": 0.1,
+                "class_factors": [1, 2],
+            },
             "choose_vote",
-            "num_nearest, node_weight, temperature, reserve are all given, so nothing is left to choose",
+            "num_nearest, node_weight, temperature, reserve, class_factors are all given, so nothing is left to choose",
         ),
     ],
 )

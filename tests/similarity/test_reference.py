@@ -45,12 +45,15 @@ def test_neighbors_weights_and_votes_are_those_of_equations_8_and_9(seed, num_la
     k = data.draw(st.integers(1, num_labeled))
     there = overall.to(device)
     near = top(there, k)
-    weights = vote(there.gather(1, near), tau)
-    votes = tally(weights, near, ClassAnswers(torch.from_numpy(labels).to(device), 3))
+    factors = data.draw(st.sampled_from([None, (0.5, 1.0, 3.0)]))
+    answers = ClassAnswers.of(labels, 3, factors).to(torch.device(device))
+    weights = vote(there.gather(1, near), tau, offsets=answers.offsets(near))
+    votes = tally(weights, near, answers)
     for t, row in enumerate(overall.tolist()):
         expected = reference.nearest(row, k)
         assert near[t].tolist() == expected
-        shares = reference.vote_weights([row[i] for i in expected], tau)
+        counts = None if factors is None else [factors[labels[i]] for i in expected]
+        shares = reference.vote_weights([row[i] for i in expected], tau, counts)
         np.testing.assert_allclose(weights[t].cpu(), shares, atol=1e-6)
         by_class = reference.class_probabilities(shares, labels[expected].tolist(), 3)
         np.testing.assert_allclose(votes[t].cpu(), by_class, atol=1e-6)

@@ -48,7 +48,8 @@ def trained(graph) -> Model:
 
 
 def test_what_was_decided_is_in_the_settings_with_the_reason(trained):
-    members, recipe, share, vote, calibration = trained.settings.decisions
+    members, recipe, share, vote, *factors, calibration = trained.settings.decisions
+    assert all(one.what.startswith("cases count by class: ") for one in factors)
     assert str(members) == "ensemble of 3 models (given)"
     assert recipe.what.startswith("recipe '")
     assert all(name in recipe.reason for name in RECIPES)

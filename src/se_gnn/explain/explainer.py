@@ -508,10 +508,13 @@ def _needed_similarity(ranking: Ranking, row: int, rank: int) -> float:
     if rank >= count:
         voting = voting[: count - 1]  # the last one makes room
     scores = np.zeros(ranking.answers.width)
-    np.add.at(scores, classes[voting], np.exp((overall[voting] - overall[0]) / temperature))
+    offsets = np.zeros(len(overall))  # what the factors of classes add to similarity / tau
+    if (factors := ranking.answers.offsets(ranking.positions[row])) is not None:
+        offsets = factors.double().numpy()
+    np.add.at(scores, classes[voting], np.exp((overall[voting] - overall[0]) / temperature + offsets[voting]))
     own, scores[classes[rank]] = scores[classes[rank]], 0.0
     lead = float(scores.max() - own)
-    enough = overall[0] + temperature * np.log(lead) if lead > 0 else -np.inf
+    enough = overall[0] + temperature * (np.log(lead) - offsets[rank]) if lead > 0 else -np.inf
     return float(max(enough, overall[count - 1]) if rank >= count else enough)
 
 

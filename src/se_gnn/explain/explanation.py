@@ -289,6 +289,7 @@ class CompareSettings:
     match_types: str = "any"
     match_attributes: bool = False
     weighted_mean: bool = False
+    class_factors: tuple[float, ...] | None = None  # how often a case of each class counts; None: once
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -50,7 +50,7 @@ class Cases:
         if graph.predicts_numbers:
             answers = NumberAnswers(torch.from_numpy(graph.values[graph.train]))
         else:
-            answers = ClassAnswers(torch.from_numpy(graph.labels[graph.train]), graph.num_classes)
+            answers = ClassAnswers.of(graph.labels[graph.train], graph.num_classes, settings.vote.class_factors)
         return cls(items_of(graph, graph.train, settings.similarity), answers)
 
     def __len__(self) -> int:
@@ -168,7 +168,12 @@ class Ranking:
     @cached_property
     def weights(self) -> Tensor:
         """Weights of the nearest K, Eq. (8), [T, K]; each row adds up to 1 less the reserve."""
-        return vote(self.overall[:, : self.num_nearest], self.settings.temperature, self.settings.reserve)
+        return self.votes(self.overall[:, : self.num_nearest], self.positions[:, : self.num_nearest])
+
+    def votes(self, overall: Tensor, positions: Tensor) -> Tensor:
+        """The weights that some cases would have if they were the nearest, [T, K] each."""
+        settings = self.settings
+        return vote(overall, settings.temperature, settings.reserve, self.answers.offsets(positions))
 
     @cached_property
     def probabilities(self) -> Tensor:

@@ -134,9 +134,8 @@ def without_each(ranking: Ranking) -> Tensor:
     if not len(others):
         nobody = torch.nan if numbers else 0.0
         return torch.full(shape, nobody, dtype=ranking.overall.dtype, device=others.device)
-    settings = ranking.settings
-    weights = vote(ranking.overall[:, kept].flatten(0, 1), settings.temperature, settings.reserve)
-    counted = tally(weights, ranking.positions[:, kept].flatten(0, 1), ranking.answers, settings.reserve)
+    overall, positions = (ranks[:, kept].flatten(0, 1) for ranks in (ranking.overall, ranking.positions))
+    counted = tally(ranking.votes(overall, positions), positions, ranking.answers, ranking.settings.reserve)
     return counted.view(shape) if numbers else counted.view(shape).nan_to_num()
 
 
@@ -186,13 +185,14 @@ def smallest_relabelings(ranking: Ranking) -> SmallestSets:
     sizes, becomes, chosen = torch.full_like(predicted, k + 1), predicted.clone(), torch.zeros_like(voting)
     for label in range(ranking.class_answers.num_classes):
         usable = voting & (labels != label)
-        gains = torch.where(of_predicted, 2 * weights, weights).masked_fill(~usable, -1.0)
+        given = _recounted(ranking, weights, torch.full_like(labels, label))
+        gains = torch.where(of_predicted, given + weights, given).masked_fill(~usable, -1.0)
         ranks = torch.sort(gains, dim=1, descending=True, stable=True).indices.argsort(dim=1)  # 0: the largest gain
         low, high = torch.zeros_like(predicted), usable.sum(dim=1)
         while bool((high - low > 1).any()):
             middle = (low + high) // 2
-            given = labels.masked_fill(ranks < middle[:, None], label)
-            beaten = _beats(_counted(ranking, weights, given), label, predicted)
+            changed = labels.masked_fill(ranks < middle[:, None], label)
+            beaten = _beats(_counted(ranking, weights, changed), label, predicted)
             low, high = torch.where(beaten, low, middle), torch.where(beaten, middle, high)
         likelier = now[:, label] > now.gather(1, becomes[:, None])[:, 0]
         fewer = (high > 0) & (predicted != label) & ((high < sizes) | ((high == sizes) & likelier))
@@ -210,8 +210,20 @@ def _check_classes(ranking: Ranking) -> None:
 
 def _counted(ranking: Ranking, weights: Tensor, classes: Tensor) -> Tensor:
     """Class probabilities [T, C] if the cases that vote had these classes, [T, K]."""
+    factors = ranking.class_answers.log_factors
+    if factors is not None:
+        settings, overall = ranking.settings, ranking.overall[:, : ranking.num_nearest]
+        weights = vote(overall, settings.temperature, settings.reserve, factors[classes])
     themselves = ClassAnswers.themselves(ranking.class_answers.num_classes, classes.device)
     return tally(weights, classes, themselves, ranking.settings.reserve)
+
+
+def _recounted(ranking: Ranking, weights: Tensor, classes: Tensor) -> Tensor:
+    """The weights of the cases that vote if they had these classes, before they are divided by their sum, [T, K]."""
+    factors = ranking.class_answers.log_factors
+    if factors is None:
+        return weights
+    return weights * (factors[classes] - factors[ranking.classes[:, : ranking.num_nearest]]).exp()
 
 
 def _without_nearest(ranking: Ranking, of_predicted: Tensor, count: Tensor) -> Tensor:
@@ -229,7 +241,7 @@ def _without_nearest(ranking: Ranking, of_predicted: Tensor, count: Tensor) -> T
     widths = (ranking.num_cases - count).clamp(max=k)
     for width in set(widths.tolist()):  # the vote is over as many columns as it would be without these cases
         rows = widths == width
-        weights[rows, :width] = vote(overall[rows, :width], ranking.settings.temperature, ranking.settings.reserve)
+        weights[rows, :width] = ranking.votes(overall[rows, :width], positions[rows, :width])
     return tally(weights, positions, ranking.answers, ranking.settings.reserve)
 
 

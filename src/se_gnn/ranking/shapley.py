@@ -55,6 +55,8 @@ def shapley_values(
         right = ranking.classes.cpu().numpy() == truth[ranking.queries][:, None]
         np.add.at(unweighted, positions, knn_shapley(right, ranking.num_nearest))
         weights = np.exp((overall - overall[:, :1]) / ranking.settings.temperature)
+        if (offsets := ranking.answers.offsets(ranking.positions)) is not None:
+            weights *= np.exp(offsets.cpu().numpy())
         gained = _gains_in_orders(positions, weights, right, orders, ranking.num_nearest)
         gains += (1 - ranking.settings.reserve) * gained  # what is in reserve is nobody's
         count += len(ranking)

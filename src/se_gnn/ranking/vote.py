@@ -3,16 +3,21 @@
 A *reserve* r is a share of the vote that no case has: it is spread evenly over the classes, so that nothing is claimed
 to be more certain than the validation nodes can show: p = (1 - r) vote + r / C. Every class gets the same, so that
 which class is ahead, and by how many cases, does not depend on r (docs/adr/033-calibration-and-reserve.md).
+Where classes have *factors*, a case counts as often as its class says, because some classes are rarer among the labeled
+nodes than among all (docs/adr/041-class-factors.md): its weight is exp(similarity / tau) times the factor.
 Shapes: T queries, K cases that vote on each, L cases, C classes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import torch
 from torch import Tensor
+
+from se_gnn.graph.arrays import IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,6 +26,7 @@ class ClassAnswers:
 
     classes: Tensor
     num_classes: int
+    log_factors: Tensor | None = None  # how often a case of each class counts, as logarithms, [C]; None: once
 
     @property
     def width(self) -> int:
@@ -29,7 +35,18 @@ class ClassAnswers:
 
     def to(self, device: torch.device) -> ClassAnswers:
         """The same on a device."""
-        return ClassAnswers(self.classes.to(device), self.num_classes)
+        factors = None if self.log_factors is None else self.log_factors.to(device)
+        return ClassAnswers(self.classes.to(device), self.num_classes, factors)
+
+    def offsets(self, positions: Tensor) -> Tensor | None:
+        """What the factors add to similarity / tau of the cases at some positions; None: nothing."""
+        return None if self.log_factors is None else self.log_factors[self.classes[positions]]
+
+    @classmethod
+    def of(cls, labels: IntArray, num_classes: int, factors: Sequence[float] | None = None) -> ClassAnswers:
+        """The labels of cases, and how often a case of each class counts."""
+        log_factors = None if factors is None else torch.log(torch.tensor(factors, dtype=torch.float32))
+        return cls(torch.from_numpy(labels), num_classes, log_factors)
 
     @classmethod
     def themselves(cls, num_classes: int, device: torch.device | str = "cpu") -> ClassAnswers:
@@ -52,12 +69,18 @@ class NumberAnswers:
         """The same on a device."""
         return NumberAnswers(self.values.to(device))
 
+    def offsets(self, positions: Tensor) -> None:
+        """Each case counts once."""
+
 
 Answers: TypeAlias = ClassAnswers | NumberAnswers
 
 
-def vote(overall: Tensor, temperature: float, reserve: float = 0.0) -> Tensor:
+def vote(overall: Tensor, temperature: float, reserve: float = 0.0, offsets: Tensor | None = None) -> Tensor:
     """Weight of each of the nearest cases, a softmax of similarity / tau, Eq. (8), times 1 - ``reserve``, [T, K].
+
+    ``offsets`` are added to similarity / tau: the factors of the cases' classes, as :meth:`ClassAnswers.offsets` gives
+    them.
 
     A case that cannot vote has the similarity -inf, and no weight. Columns count, also such columns: a softmax over
     another number of them may round in another way.
@@ -65,7 +88,8 @@ def vote(overall: Tensor, temperature: float, reserve: float = 0.0) -> Tensor:
     >>> vote(torch.tensor([[0.3, 0.3, -torch.inf]]), 0.1).tolist()
     [[0.5, 0.5, 0.0]]
     """
-    weights = torch.softmax(overall / temperature, dim=1)
+    scaled = overall / temperature
+    weights = torch.softmax(scaled if offsets is None else scaled + offsets, dim=1)
     return weights * (1 - reserve) if reserve else weights
 
 

@@ -21,6 +21,7 @@ _TYPE_WORDS: dict[Any, str] = {
     float: "a number",
     bool: "true or false",
     str: "text",
+    tuple: "a list of numbers",
     type(None): "none",
 }
 
@@ -36,7 +37,10 @@ def check_types(section: Any) -> None:
             if not isinstance(value, str) or value not in get_args(hint):
                 raise InputError(f"{name} must be one of {', '.join(get_args(hint))}, got {shortened(value)}")
             continue
-        allowed = get_args(hint) or (hint,)
+        allowed = tuple(get_origin(kind) or kind for kind in get_args(hint) or (hint,))
+        if isinstance(value, list):
+            value = tuple(value)
+            object.__setattr__(section, name, value)
         whole = isinstance(value, int) and not isinstance(value, bool)
         if whole and not -LARGEST <= value <= LARGEST:
             raise InputError(f"{name} must be at most {LARGEST}, got {shortened(value)}")
@@ -70,6 +74,17 @@ def above_zero(section: Any, name: str) -> None:
     """Check that a setting is finite and above 0."""
     if not 0 < getattr(section, name) < float("inf"):
         raise InputError(f"{name} must be a finite number above 0, got {getattr(section, name)!r}")
+
+
+def each_above_zero(section: Any, name: str) -> None:
+    """Check that a setting is none, or at least two finite numbers above 0."""
+    value = getattr(section, name)
+    if value is None:
+        return
+    proper = [isinstance(one, int | float) and not isinstance(one, bool) and 0 < one <= LARGEST_FLOAT for one in value]
+    if len(value) < 2 or not all(proper):
+        raise InputError(f"{name} must be a list of finite numbers above 0, one for each class, got {shortened(value)}")
+    object.__setattr__(section, name, tuple(float(one) for one in value))
 
 
 def share_below_one(section: Any, *names: str) -> None:

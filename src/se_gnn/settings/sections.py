@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from se_gnn.errors import InputError
-from se_gnn.settings.checks import above_zero, at_least, between, check_types, ruled, share_below_one
+from se_gnn.settings.checks import above_zero, at_least, between, check_types, each_above_zero, ruled, share_below_one
 
 MOST_STEPS = 1000  # of a propagation: nothing in a model's file bounds the time that it takes
 SMALLEST_TEMPERATURE = 1e-6  # a similarity divided by less may be too large for float32
@@ -92,6 +92,7 @@ class VoteSettings(Section):
     num_nearest: int = _count(20)  # K
     temperature: float = ruled((above_zero,), (at_least, SMALLEST_TEMPERATURE))(1.0)  # tau
     reserve: float = _part(0.0)  # share of the vote that no case has, spread evenly over the classes
+    class_factors: tuple[float, ...] | None = ruled((each_above_zero,))(None)  # how often a case of each class counts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

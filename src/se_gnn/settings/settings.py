@@ -34,7 +34,7 @@ from se_gnn.settings.unread import check_all_read
 if TYPE_CHECKING:
     from se_gnn.graph import Graph
 
-Value = int | float | bool | str | None
+Value = int | float | bool | str | tuple[float, ...] | None
 Source = Literal["python", "toml", "command line"]
 Origin = Literal["default", "preset", "data set", "graph", "recipe", "validation", "given"]
 
@@ -48,6 +48,9 @@ class Given:
 
     value: Value
     source: Source = "python"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", _fixed(self.value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +223,8 @@ class Resolved:
         """What `to_dict` wrote, checked: every setting is there, once, and the given ones hold."""
         try:
             asked = Settings(stored["preset"], {name: Given(**one) for name, one in stored["given"].items()})
-            values, origin = dict(stored["values"]), dict(stored["origin"])
+            values = {name: _fixed(value) for name, value in stored["values"].items()}
+            origin = dict(stored["origin"])
             decisions = tuple(Decision(**one) for one in stored["decisions"])
             names = names_read(values["objective"])
         except InputError:
@@ -258,6 +262,11 @@ def _check_name(name: str) -> None:
         raise InputError(f"unknown setting {shortened(name)}{did_you_mean(str(name), OWNERS)}")
 
 
+def _fixed(value: Any) -> Any:
+    """A list of numbers as it is kept."""
+    return tuple(value) if isinstance(value, list) and value else value
+
+
 def _plain(name: str, value: Any) -> Any:
     """A value as it is kept: "none" stands for None, and scalars of NumPy become Python's."""
     _check_name(name)
@@ -265,6 +274,8 @@ def _plain(name: str, value: Any) -> Any:
         raise InputError(f"{name} must have a value: leave it out, or write 'none' if you mean none")
     if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
         value = value.item()
+    elif hasattr(value, "tolist"):
+        value = value.tolist()
     return None if isinstance(value, str) and value == "none" else value
 
 

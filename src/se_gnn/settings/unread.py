@@ -94,7 +94,7 @@ def unread(resolved: Resolved, graph: Graph | None = None) -> dict[str, str]:
     elif isinstance(objective, VoteObjective) and objective.consistency_weight == 0:
         names = ("consistency_power", "consistency_ramp", "consistency_batch")
         add("consistency_weight is 0; leave it out, or set consistency_weight", *names)
-    chosen = ["num_nearest", "node_weight", "temperature", "reserve"]
+    chosen = ["num_nearest", "node_weight", "temperature", "reserve", "class_factors"]
     chosen += ["attribute_share"] if encoder.attribute_share else []
     if resolved.selection.choose_vote and all(resolved.is_given(name) for name in chosen):
         add(f"{', '.join(chosen)} are all given, so nothing is left to choose", "choose_vote")
@@ -142,7 +142,13 @@ def _check_target(resolved: Resolved, graph: Graph | None) -> None:
         raise InputError(f"best_by must be r2 or loss if a number is predicted, got {best_by}")
     if not numbers and best_by == "r2":
         raise InputError("best_by = r2 is for numbers; classes are predicted here: use accuracy, for example")
-    for name in ("reserve", "role_weight"):
+    factors = resolved.vote.class_factors
+    if graph is not None and factors is not None and not numbers and len(factors) != graph.num_classes:
+        count, names = graph.num_classes, ", ".join(graph.class_names)
+        raise InputError(
+            f"class_factors must be {count} numbers, in the order of the classes {names}, got {len(factors)}"
+        )
+    for name in ("reserve", "role_weight", "class_factors"):
         if numbers and resolved.is_given(name):
             raise InputError(f"{name} is for classes; a number is predicted here: leave it out")
     for name in ("read_values", "value_scale"):

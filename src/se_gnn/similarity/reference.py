@@ -167,9 +167,10 @@ def nearest(overall: Sequence[float], count: int) -> list[int]:
     return sorted(range(len(overall)), key=lambda i: (-overall[i], i))[:count]
 
 
-def vote_weights(overall: Sequence[float], temperature: float) -> list[float]:
-    """a_ti of the K nearest, a softmax of their similarities, Eq. (8)."""
-    exponentials = [math.exp((s - max(overall)) / temperature) for s in overall]
+def vote_weights(overall: Sequence[float], temperature: float, factors: Sequence[float] | None = None) -> list[float]:
+    """a_ti of the K nearest, a softmax of their similarities, Eq. (8); each counts as often as its factor says."""
+    counts = [1.0] * len(overall) if factors is None else factors
+    exponentials = [n * math.exp((s - max(overall)) / temperature) for s, n in zip(overall, counts)]
     return [one / sum(exponentials) for one in exponentials]
 
 

@@ -10,9 +10,9 @@ With n such nodes no class gets more than 1 - 3 / (n + 2): if n answers are all 
 the vote is held in reserve. For each K and lambda, tau and the reserve have the lowest log loss, to which the gap
 between the mean claim and the share of correct answers is added: the log loss alone prefers claims that are too low.
 The claims are those of the model itself, as new nodes get them: the models outside the folds may be surer or less sure.
-Of these votes, the one with the lowest log loss is taken. It also decides between attribute shares: larger ones are
-tried until one is worse. Settings that the user gave are not changed. Shapes: T validation nodes, L labeled nodes, C
-classes, V votes that are tried.
+Of these votes, the one with the lowest log loss is taken. It also decides between attribute shares. At last, cases of
+some classes count more often than others if that is how frequent the classes are (:mod:`.class_factors`). Settings that
+the user gave are not changed. Shapes: T validation nodes, L labeled nodes, C classes, V votes that are tried.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from se_gnn.ranking import Answers, ClassAnswers, tally, vote
 from se_gnn.settings import Decision, Resolved
 from se_gnn.settings.settings import RANKINGS, Origin
 from se_gnn.similarity import Similarities, top
+from se_gnn.training.class_factors import asked_nodes, class_factors, why_factors
 from se_gnn.training.portfolio import standard_error
 
 NUM_NEAREST = (10, 20, 40, 100, 200, 500)  # K; all labeled nodes, if they are fewer
@@ -103,7 +104,7 @@ def with_chosen_vote(
 ) -> tuple[SEGNN, dict[str, Any] | None]:
     """The model with the vote that validation nodes choose, and its cross-fitted figures; None: too few nodes.
 
-    The attribute share is chosen with the vote: larger ones are tried until one is worse.
+    The attribute share is chosen with the vote.
 
     Args:
         graph: the graph that it was trained on.
@@ -127,20 +128,36 @@ def with_chosen_vote(
         votes = Votes.compared(graph, offered, model_of, max_memory)
         found = votes.chosen()
         scores[share] = found.score
-        if best is not None and found.score <= best[2].score:
-            break
-        best = offered, votes, found
+        if best is None or found.score > best[2].score:
+            best = offered, votes, found
     assert best is not None
     settings, tried, choice = best
     decisions = [_why_share(scores, settings)] if varied else []
-    model, figures_of = model_of(settings, -1), tried.cross_fitted()
+    model = model_of(settings, -1)
+    model.settings = choice.applied(model.settings.decided("validation", {}, *decisions))
+    factors = _factors(model, graph, tried, max_memory)
+    if factors is not None:
+        model.settings = model.settings.decided("validation", {"class_factors": factors}, why_factors(factors, graph))
+    figures_of = tried.cross_fitted(factors)
     reason = (
         f"{figures_of['calibration_error']:.1%} on {len(tried.labels):,} validation nodes, cross-fitted (accuracy "
         f"{figures_of['accuracy']:.1%}, log loss {figures_of['loss']:.3f})"
     )
-    applied = choice.applied(model.settings.decided("validation", {}, *decisions))
-    model.settings = applied.decided("validation", {}, Decision("calibration error", reason))
+    model.settings = model.settings.decided("validation", {}, Decision("calibration error", reason))
     return model, figures_of
+
+
+@torch.no_grad()
+def _factors(model: SEGNN, graph: Graph, votes: Votes, max_memory: int | str | None) -> tuple[float, ...] | None:
+    """How often a case of each class counts; None: once, or as often as the user says."""
+    settings = model.settings
+    balanced = settings.selection.best_by not in CHOSEN_BY_LOSS or settings.values().get("balance_classes")
+    if settings.is_given("class_factors") or balanced:
+        return None
+    chosen = (settings.vote.num_nearest, settings.similarity.node_weight, settings.vote.temperature)
+    of_validation = votes.with_reserve(answered(votes.final, votes.answers, [chosen])[0], settings.vote.reserve)
+    others = Model(model, graph, settings, max_memory=max_memory).predict(asked_nodes(graph)).probabilities
+    return class_factors(graph.labels[graph.train], votes.labels, of_validation, others)
 
 
 def _why_share(scores: dict[float, float], settings: Resolved) -> Decision:
@@ -150,7 +167,7 @@ def _why_share(scores: dict[float, float], settings: Resolved) -> Decision:
     figures = ", ".join(f"{share:g}: {sign * score:.3f}" for share, score in scores.items())
     return Decision(
         f"attribute_share = {settings.encoder.attribute_share:g}",
-        f"{what} on validation nodes; larger shares were tried until one was worse ({figures})",
+        f"{what} on validation nodes ({figures})",
     )
 
 
@@ -230,7 +247,7 @@ class Votes:
         probabilities = answered(self.similarities, self.answers, [(size, weight, tau)])
         claims = answered(self.final, self.answers, [(size, weight, tau)]).max(axis=2)
         reserve = float(f"{self._losses(probabilities, claims, rows)[2][0]:.3g}")
-        found = (1 - reserve) * probabilities[0] + reserve / self.answers.num_classes
+        found = self.with_reserve(probabilities[0], reserve)
         loss = log_loss(found, self.labels)
         right = int((probabilities[0].argmax(axis=1) == self.labels).sum())
         count = len({name[:2] for name in self.names}) if by in CHOSEN_BY_LOSS else len(self.names)
@@ -240,13 +257,24 @@ class Votes:
         score = -loss if by in CHOSEN_BY_LOSS else _figure(found, self.labels, by)
         return VoteChoice(size, weight, tau, reserve, reason, score)
 
-    def cross_fitted(self) -> dict[str, Any]:
-        """Figures of all answers, where each fold is answered by the vote that the other folds choose."""
+    def with_reserve(self, votes: FloatArray, reserve: float) -> FloatArray:
+        """Class probabilities, of which each class has its part of a reserve."""
+        return (1 - reserve) * votes + reserve / self.answers.num_classes
+
+    def cross_fitted(self, factors: tuple[float, ...] | None = None) -> dict[str, Any]:
+        """Figures of all answers, where each fold is answered by the vote that the other folds choose.
+
+        In each vote the cases of a class count as often as its factor says.
+        """
         found = np.empty((len(self.labels), self.answers.num_classes))
         for fold in np.unique(self.folds).tolist():
             best, reserve = self._best(self.folds != fold)
             rows = self.folds == fold
-            found[rows] = (1 - reserve) * self.probabilities[best, rows] + reserve / found.shape[1]
+            votes = self.probabilities[best, rows]
+            if factors is not None:
+                votes = votes * np.array(factors)
+                votes /= votes.sum(axis=1, keepdims=True)
+            found[rows] = self.with_reserve(votes, reserve)
         figures = classification_metrics(found.astype(np.float32), self.labels)
         wrong = found.argmax(axis=1) != self.labels
         sure = float((found[wrong].max(axis=1) > SURE).mean()) if wrong.any() else None
@@ -352,7 +380,8 @@ def answered(similarities: Similarities, answers: Answers, names: list[tuple[int
         nearest = top(overall, max(name[0] for name in several))
         values = overall.gather(1, nearest)
         for size, _, tau in several:
-            found.append(tally(vote(values[:, :size], tau), nearest[:, :size], answers))
+            weights = vote(values[:, :size], tau, offsets=answers.offsets(nearest[:, :size]))
+            found.append(tally(weights, nearest[:, :size], answers))
     return torch.stack(found).cpu().numpy()
 
 

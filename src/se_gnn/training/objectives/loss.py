@@ -51,8 +51,10 @@ class Loss(ABC):
         h, settings = self.model(self.inputs), self.settings.vote
         similarity = self.pairs(rows(h, self.validation), rows(h, self.labeled))
         nearest = top(similarity, settings.num_nearest)
-        weights = vote(similarity.gather(1, nearest), settings.temperature, settings.reserve)
-        return tally(weights, nearest, self.cases.answers_on(h.device), settings.reserve)
+        answers = self.cases.answers_on(h.device)
+        offsets = answers.offsets(nearest)
+        weights = vote(similarity.gather(1, nearest), settings.temperature, settings.reserve, offsets)
+        return tally(weights, nearest, answers, settings.reserve)
 
     def pairs(self, a: Tensor, b: Tensor) -> Tensor:
         """Similarity of nodes by their embeddings."""
