@@ -91,6 +91,10 @@ class Judge:
         """Score some nodes."""
         return Novelty(nodes=nodes, score=self.score(nodes), **self.about)
 
+    def abstention(self, node: int) -> Abstention | None:
+        """Why the model abstains, for the explanation of a node; None: it answers."""
+        return self.of(np.array([node])).abstention(node)
+
 
 def novelty(
     trained: Model, nodes: IntArray | None = None, *, false_alarms: float = FALSE_ALARMS, seed: int = 0
@@ -160,8 +164,8 @@ def _cut(of_known: Values, false_alarms: float) -> dict[str, Any]:
     return {"threshold": threshold, "false_alarms": false_alarms, "judged": len(of_known)}
 
 
-def page_novelty(trained: Model) -> Novelty | Judge | None:
-    """What a page says of its nodes: the scores of all nodes, or, where a node can be scored alone, what scores any.
+def page_novelty(trained: Model) -> Judge | None:
+    """What judges the nodes of a page; where nodes cannot be scored alone, all of them are scored here, once.
 
     None: it would take too long to be done unasked. If there are too few known nodes for a threshold, every node has an
     answer, without a warning.
@@ -173,7 +177,10 @@ def page_novelty(trained: Model) -> Novelty | Judge | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = judge(trained, seed=trained.facts.seed)
-    return found if alone else found.of(np.arange(graph.num_nodes))
+    if alone:
+        return found
+    scores = found.score(np.arange(graph.num_nodes))
+    return replace(found, score=lambda nodes: scores[nodes])
 
 
 def similarities(graph: Graph, rows: IntArray, known: IntArray, *, smoothed: bool) -> tuple[Values, Values]:

@@ -238,7 +238,7 @@ def node_values(snapshot: Snapshot, state: NodeState) -> dict[str, Any]:
         if rank:
             explanation = comparison.explain(rank + 1, what_if=state.what_if, attributes=True)[0]
     if snapshot.novelty is not None:
-        explanation = explanation.abstaining(snapshot.novelty.of(np.array([state.node])).abstention(state.node))
+        explanation = explanation.abstaining(snapshot.novelty.abstention(state.node))
     part = node_part(explanation, [rank], crucial_edges=state.crucial_edges, href=partial(node_href, snapshot.graph))
     own = snapshot.comparisons.own(state.node) if state.changed else explanation
     labeled = len(snapshot.graph.train)

@@ -28,7 +28,7 @@ from se_gnn.files import sha256
 from se_gnn.graph.arrays import IntArray
 from se_gnn.graph.spread import listed_nodes
 from se_gnn.graph.storage import graph_digest
-from se_gnn.labels.novelty import Judge, Novelty, page_novelty
+from se_gnn.labels.novelty import Judge, page_novelty
 from se_gnn.model import Model, Prediction
 from se_gnn.model.folder import is_links_folder, load_model, model_digest
 from se_gnn.model.numbers import Calibration, NumberPrediction, calibrate_intervals, predict
@@ -106,7 +106,7 @@ class Snapshot:
         self.prediction: Prediction | NumberPrediction | None = None
         self.table: NodeTable | None = None
         self.map: MapAnswer | None = None
-        self.novelty: Novelty | Judge | None = None  # None: it is not judged
+        self.novelty: Judge | None = None  # None: it is not judged
         self._once: dict[str, Any] = {}
         self.graph = model.graph if isinstance(model, Model) else model.graph_
         if isinstance(model, Model):
