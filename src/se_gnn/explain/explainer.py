@@ -24,7 +24,6 @@ from se_gnn.explain.attributes import Mentioned, has_attribute_names
 from se_gnn.explain.effects import shared_attributes
 from se_gnn.explain.explanation import (
     CaseVote,
-    Change,
     ClassAnswer,
     CompareSettings,
     Contrast,
@@ -42,7 +41,6 @@ from se_gnn.model.numbers import Calibration, NumberPrediction, calibrate_interv
 from se_gnn.ranking import (
     SPARE,
     Ranking,
-    SmallestSet,
     SmallestSets,
     WhatIf,
     decided_removals,
@@ -282,8 +280,8 @@ class Explanations(Sequence[Explanation]):
             votes=tuple(votes),
             reserve=self.settings.vote.reserve,
             ranks=ranks,
-            removal=None if block.removals is None else _change(block.removals[at]),
-            relabeling=None if block.relabelings is None else _change(block.relabelings[at]),
+            removal=None if block.removals is None else block.removals[at],
+            relabeling=None if block.relabelings is None else block.relabelings[at],
             contrast=contrast,
             edge_ids=edge_ids,
             importance=self.importance[span],
@@ -513,10 +511,6 @@ def _needed_similarity(ranking: Ranking, row: int, rank: int) -> float:
     lead = float(scores.max() - own)
     enough = overall[0] + temperature * np.log(lead) if lead > 0 else -np.inf
     return float(max(enough, overall[count - 1]) if rank >= count else enough)
-
-
-def _change(found: SmallestSet | None) -> Change | None:
-    return None if found is None else Change(tuple(found.nodes.tolist()), found.predicted, found.probabilities)
 
 
 def _explained_model(trained: Model, node: int) -> ExplainedModel | None:

@@ -135,8 +135,7 @@ def local_graphs(graph: Graph, nodes: IntArray, hops: int, max_edges: int | None
 
     def edges_of(part: slice) -> tuple[IntArray, Int32Array, IntArray]:
         if max_edges is not None:
-            found: tuple[IntArray, Int32Array, IntArray] = _ranked_edges(*region[:3], places[part], hops, max_edges)
-            return found
+            return _ranked_edges(*region[:3], places[part], hops, max_edges)
         sizes, edge_ids = _local_edges(*region[:3], places[part], hops)
         ptr = row_starts(sizes).astype(np.int32 if len(edge_ids) < 2**31 else np.int64)
         rows = sp.csr_array((np.empty(len(edge_ids), np.int8), edge_ids, ptr), shape=(len(sizes), graph.num_edges))

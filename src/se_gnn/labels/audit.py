@@ -272,5 +272,4 @@ def _loss(probabilities: FloatArray, labels: IntArray) -> Float64Array:
     """Negative logarithm of the probability [T, ..., C] of the labels [T]."""
     places = labels.reshape(-1, *[1] * (probabilities.ndim - 1))
     own = np.take_along_axis(probabilities, places, axis=-1)[..., 0].astype(np.float64)
-    losses: Float64Array = -np.log(np.clip(own, SMALLEST, 1))
-    return losses
+    return -np.log(np.clip(own, SMALLEST, 1))

@@ -48,8 +48,7 @@ def shared_probabilities(probabilities: FloatArray, case_similarity: FloatArray,
 
 def lac_scores(probabilities: Scores) -> Scores:
     """Least ambiguous set-valued classifier (Sadinle, Lei and Wasserman, 2019): 1 - pi_c, [T, C]."""
-    scores: Scores = 1 - probabilities
-    return scores
+    return 1 - probabilities
 
 
 def aps_scores(probabilities: Scores, draws: Scores) -> Scores:
@@ -90,8 +89,7 @@ def diffused(scores: Scores, nodes: IntArray, graph: Graph, wanted: IntArray) ->
     sums = sp.csr_array((rows.data, places, rows.indptr), (len(wanted), len(nodes))) @ scores
     own = scores[np.searchsorted(nodes, wanted)]
     mixed = (1 - DIFFUSED) * own + DIFFUSED * sums / np.maximum(degrees, 1)[:, None]
-    result: Scores = np.where(degrees[:, None] > 0, mixed, own)
-    return result
+    return np.where(degrees[:, None] > 0, mixed, own)
 
 
 SetMethod = Literal["lac", "aps", "daps"]

@@ -87,5 +87,4 @@ def _step(graph: Graph) -> Callable[[Values], Values]:
 
 def without_itself(inverse: Values, targets: Values) -> Values:
     """What ridge regression without each row says of that row, [M, C], from the inverse of all rows, [M, M]."""
-    answers: Values = targets - (inverse @ targets) / inverse.diagonal()[:, None]
-    return answers
+    return targets - (inverse @ targets) / inverse.diagonal()[:, None]

@@ -87,8 +87,7 @@ def learn(
 
 
 def _exp(logarithms: Tensor) -> Float64Array:
-    found: Float64Array = logarithms.detach().double().exp().numpy()
-    return found
+    return logarithms.detach().double().exp().numpy()
 
 
 def make_contest(links: list[Links], attributes: Attributes, *, seed: int) -> Contest:

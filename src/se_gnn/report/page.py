@@ -21,7 +21,7 @@ from se_gnn.errors import InputError
 from se_gnn.explain import explain
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
-from se_gnn.graph.spread import listed_nodes
+from se_gnn.graph.spread import listed_nodes, spread
 from se_gnn.labels import Audit, AuditRow, Certificates, Finding, audit, certify
 from se_gnn.labels.novelty import Novelty, page_novelty
 from se_gnn.model import Model, Prediction
@@ -196,10 +196,7 @@ def _few_labeled(graph: Graph) -> bool:
 def _looked_at(graph: Graph, nodes: IntArray) -> IntArray:
     """Those of some nodes that are predicted, as many as there is time for, evenly spread."""
     most = max(FEWEST_NODES, MOST_PAIRS // max(1, len(graph.train)))
-    candidates = nodes[np.isin(nodes, graph.candidates)]
-    if len(candidates) <= most:
-        return candidates
-    return candidates[np.linspace(0, len(candidates) - 1, most).astype(np.int64)]
+    return spread(nodes[np.isin(nodes, graph.candidates)], most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,10 +244,9 @@ def pairs_html(explanations: Sequence[PairExplanation], *, title: str) -> str:
 def _page(template: str, title: str, num_classes: int, **values: Any) -> str:
     style, code = stylesheet(num_classes), script()
     policy, environment = content_policy(style, code), page_environment()
-    text: str = environment.get_template(template).render(
+    return environment.get_template(template).render(
         title=title, version=__version__, style=style, script=code, policy=policy, **values
     )
-    return text
 
 
 def _checked(nodes: Sequence[int] | IntArray, num_nodes: int) -> IntArray:

@@ -157,8 +157,7 @@ class Views:
     def render(self, template: str, snapshot: Snapshot, **values: Any) -> str:
         """A page about a snapshot."""
         known = snapshot.once("known", lambda: _known_of(snapshot))
-        text: str = self._pages.environment.get_template(template).render(**known, **values)
-        return text
+        return self._pages.environment.get_template(template).render(**known, **values)
 
 
 def _attached(name: str, content: str | bytes, kind: str) -> Response:
