@@ -75,7 +75,7 @@ def explain(
         attributes: also compute what each shared attribute does for the similarity with the cases in full, if it has a
             name and the embeddings of all nodes are in memory. It takes some milliseconds for each case.
     """
-    nodes = _checked(trained.graph, queries)
+    nodes = _ids(trained.graph, queries)
     parts = [(rows, _explain(view, nodes[rows], k, what_if, attributes)) for rows, view in trained.views(nodes)]
     return parts[0][1] if len(parts) == 1 else ExplanationsInViews(parts)
 
@@ -110,7 +110,7 @@ class Comparison:
     @torch.no_grad()
     def of(cls, trained: Model, queries: int | Sequence[int] | IntArray) -> Comparison:
         """Compare nodes with all cases: the part of an explanation that takes time."""
-        nodes = _checked(trained.graph, queries)
+        nodes = _ids(trained.graph, queries)
         views = trained.views(nodes)
         if len(views) > 1:
             raise InputError("one comparison holds nodes whose values are hidden together: compare them one by one")
@@ -529,11 +529,5 @@ def compare_settings(settings: Resolved) -> CompareSettings:
     return CompareSettings(**{name: getattr(part, name) for part in parts for name in wanted if hasattr(part, name)})
 
 
-def _checked(graph: Graph, queries: int | Sequence[int] | IntArray | None) -> IntArray:
-    if queries is None:
-        return np.arange(graph.num_nodes)
-    nodes = np.atleast_1d(np.asarray(queries, dtype=np.int64))
-    wrong = nodes[(nodes < 0) | (nodes >= graph.num_nodes)]
-    if len(wrong):
-        raise InputError(f"node must be between 0 and {graph.num_nodes - 1}, got {wrong[0]}")
-    return nodes
+def _ids(graph: Graph, queries: int | Sequence[int] | IntArray | None) -> IntArray:
+    return np.arange(graph.num_nodes) if queries is None else graph.node_ids(queries)

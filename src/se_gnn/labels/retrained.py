@@ -7,6 +7,7 @@ the fold, and its vote predicts these nodes. Shapes: L labeled nodes, T validati
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -82,8 +83,7 @@ def _models_without(trained: Model, seed: int, folder: Path | None, progress: bo
     trained.settings.among(fewest, "labeled nodes that retrain leaves to train on", "audit without retrain")
     for fold in range(count):
         rows = np.flatnonzero(folds == fold)
-        parts = {part: nodes for part, nodes in graph.split.items() if part != "train"}
-        rest = graph.with_split(train=np.delete(graph.train, rows), **parts)
+        rest = graph.replace(split=dataclasses.replace(graph.split, train=np.delete(graph.train, rows)))
         rest.check_trainable()
         settings = trained.settings.among(len(rest.train))
         where = None

@@ -86,7 +86,7 @@ def report_html(
     graph, settings = trained.graph, trained.in_use
     if k < 1:
         raise InputError(f"k must be at least 1, got {k}")
-    wanted = None if nodes is None else _checked(nodes, graph.num_nodes)
+    wanted = None if nodes is None else np.array(list(dict.fromkeys(graph.node_ids(nodes).tolist())), dtype=np.int64)
     nodes = listed_nodes(graph) if wanted is None else np.union1d(listed_nodes(graph), wanted)
     every = len(nodes) == graph.num_nodes
     if not every:
@@ -247,14 +247,6 @@ def _page(template: str, title: str, num_classes: int, **values: Any) -> str:
     return environment.get_template(template).render(
         title=title, version=__version__, style=style, script=code, policy=policy, **values
     )
-
-
-def _checked(nodes: Sequence[int] | IntArray, num_nodes: int) -> IntArray:
-    ids = np.array(list(dict.fromkeys(int(node) for node in nodes)), dtype=np.int64)  # each once
-    missing = ids[(ids < 0) | (ids >= num_nodes)]
-    if len(missing):
-        raise InputError(f"nodes must be between 0 and {num_nodes - 1}, got {missing[0]}")
-    return ids
 
 
 def content_policy(style: str, script: str) -> str:
