@@ -281,17 +281,12 @@ class CompareSettings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CrucialSubgraph:
-    """The edges of a local graph that matter most, most important first.
+    """The edges of a local graph that matter most, most important first."""
 
-    Shapes:
-        - **nodes:** ids of their ends, ascending
-        - **edge_ids**, **importance:** :math:`(S,)`; **edges:** :math:`(S, 2)` node ids
-    """
-
-    nodes: IntArray
-    edge_ids: IntArray
-    edges: IntArray
-    importance: FloatArray
+    nodes: IntArray  # ids of their ends, ascending
+    edge_ids: IntArray  # [S]
+    edges: IntArray  # node ids, [S, 2]
+    importance: FloatArray  # [S]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)

@@ -193,22 +193,14 @@ class RawTable:
 
     Every different text is stored once, whichever column it is in, so that a million rows stay small.
 
-    Args:
-        columns: names of the columns, in the order of the table.
-        codes: which text each cell holds, -1 where it is empty.
-        texts: the different texts.
-
-    Shapes:
-        - **codes:** :math:`(N, C)`
-
     >>> raw = RawTable.from_columns({"country": ["DE", None, "DE"], "note": ["paid late", "refund", None]})
     >>> raw.row(0), raw.row(1)
     ({'country': 'DE', 'note': 'paid late'}, {'country': None, 'note': 'refund'})
     """
 
-    columns: tuple[str, ...]
-    codes: Int32Array
-    texts: Texts
+    columns: tuple[str, ...]  # names of the columns, in the order of the table
+    codes: Int32Array  # which text each cell holds, -1 where it is empty, [N, C]
+    texts: Texts  # the different texts
 
     def __post_init__(self) -> None:
         if self.codes.dtype != np.int32:

@@ -43,16 +43,10 @@ ROLE_WORDS = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocalGraphs:
-    r"""Local graphs of some nodes: row i holds the edge ids ``edge_ids[ptr[i]:ptr[i + 1]]``, ascending.
+    """Local graphs of some nodes: row i holds the edge ids ``edge_ids[ptr[i]:ptr[i + 1]]``, ascending."""
 
-    Shapes:
-        - **nodes:** :math:`(T,)`
-        - **ptr:** :math:`(T + 1,)`
-        - **edge_ids:** :math:`(\sum_i |E_s(v_i)|,)`
-    """
-
-    nodes: IntArray
-    ptr: IntArray
+    nodes: IntArray  # [T]
+    ptr: IntArray  # [T + 1]
     edge_ids: Int32Array
     num_edges: int  # E, edges of the whole graph
     left_out: IntArray | None = None  # [T], nodes within n hops that a limit on the edges left out; None: no limit

@@ -77,15 +77,10 @@ class Novelty:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judge:
-    """What is known, and from which score a node is too unlike it: everything but the scores of other nodes.
+    """What is known, and from which score a node is too unlike it: everything but the scores of other nodes."""
 
-    Args:
-        score: gives the scores of some nodes.
-        about: threshold and choices, as :class:`Novelty` has them.
-    """
-
-    score: Callable[[IntArray], Float64Array]
-    about: dict[str, Any]
+    score: Callable[[IntArray], Float64Array]  # gives the scores of some nodes
+    about: dict[str, Any]  # threshold and choices, as `Novelty` has them
 
     def of(self, nodes: IntArray) -> Novelty:
         """Score some nodes."""

@@ -99,15 +99,10 @@ COVERAGE = 0.9
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SetRule:
-    """Thresholds that calibration nodes decided once, and the sets that they cut for any nodes of the graph.
+    """Thresholds that calibration nodes decided once, and the sets that they cut for any nodes of the graph."""
 
-    Shapes:
-        - **thresholds:** :math:`(C,)` q of each class, all the same unless ``by_class``
-        - **calibrated:** :math:`(C,)` calibration nodes of each class
-    """
-
-    thresholds: Scores
-    calibrated: IntArray
+    thresholds: Scores  # q of each class, all the same unless `by_class`, [C]
+    calibrated: IntArray  # calibration nodes of each class, [C]
     coverage: float
     method: SetMethod
     by_class: bool

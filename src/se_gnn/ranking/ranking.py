@@ -356,15 +356,10 @@ class Ranker:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NearestPerClass:
-    """For each query and class the most similar case of that class.
+    """For each query and class the most similar case of that class."""
 
-    Shapes:
-        - **nodes:** :math:`(T, C)` ids of the cases, -1 if a class has no case besides the query itself
-        - **similarity:** :math:`(T, C)` overall similarity, -inf there
-    """
-
-    nodes: IntArray
-    similarity: FloatArray
+    nodes: IntArray  # ids of the cases, -1 if a class has no case besides the query itself, [T, C]
+    similarity: FloatArray  # overall similarity, -inf there, [T, C]
 
     def rows(self, rows: IntArray) -> NearestPerClass:
         """Those of some queries."""
