@@ -143,11 +143,7 @@ def calibrate_intervals(
 
 
 def prediction_intervals(
-    model: Model,
-    nodes: IntArray | None = None,
-    *,
-    coverage: float = COVERAGE,
-    calibrate_on: CalibrateOn = "auto",
+    model: Model, nodes: IntArray | None = None, *, coverage: float = COVERAGE, calibrate_on: CalibrateOn = "auto"
 ) -> Intervals:
     """Intervals that hold the number of a node with a probability of at least ``coverage``.
 

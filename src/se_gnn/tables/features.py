@@ -21,15 +21,7 @@ import scipy.sparse as sp
 from se_gnn.errors import InputError
 from se_gnn.graph import RawTable
 from se_gnn.graph.arrays import Features, IntArray, dense
-from se_gnn.graph.columns import (
-    NO_TEXT,
-    BooleanColumn,
-    CategoryColumn,
-    Column,
-    DateColumn,
-    NumberColumn,
-    TextColumn,
-)
+from se_gnn.graph.columns import NO_TEXT, BooleanColumn, CategoryColumn, Column, DateColumn, NumberColumn, TextColumn
 from se_gnn.graph.rows import Texts
 from se_gnn.tables.node_types import SPARSE_BELOW
 from se_gnn.tables.settings import ColumnSummary
