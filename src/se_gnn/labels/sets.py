@@ -30,7 +30,7 @@ from se_gnn.errors import InputError, shortened
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import BoolArray, FloatArray, IntArray
 from se_gnn.model import Model
-from se_gnn.model.numbers import calibration_nodes, check_coverage, conformal_quantile
+from se_gnn.model.numbers import COVERAGE, calibration_nodes, check_coverage, conformal_quantile
 from se_gnn.ranking import NearestPerClass, nearest_per_class
 
 Scores = npt.NDArray[np.float64]
@@ -94,7 +94,6 @@ def diffused(scores: Scores, nodes: IntArray, graph: Graph, wanted: IntArray) ->
 
 SetMethod = Literal["lac", "aps", "daps"]
 CalibratedOn = Literal["calibration", "validation"]
-COVERAGE = 0.9
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
