@@ -70,13 +70,9 @@ def mapped_sparse_features(blocks: Iterable[sp.csr_array], width: int) -> Rows:
 
 
 def mapped_edges(blocks: Iterable[EdgeBlock], num_nodes: int, budget: int, values: EdgeValues | None = None) -> Edges:
-    """Every edge once, what it carries, and the neighbors of each node.
+    """Every edge once, what it carries, and the neighbors of each node, from edges in any order and direction.
 
-    Args:
-        blocks: edges, some rows at a time, in any order and direction.
-        num_nodes: N.
-        budget: bytes of memory.
-        values: what all edges carry, as values of no edge; None: nothing.
+    All edges carry what ``values`` of no edge say; None: nothing. The ``budget`` is in bytes.
     """
     parts = () if values is None else values.edge_data
     shapes = {} if values is None else {"attributes": (values.num_attributes,)}
