@@ -27,12 +27,19 @@ from se_gnn.labels.audit import ORDERS
 from se_gnn.labels.extension import Extension, extend, new_nodes_from_arrays
 from se_gnn.labels.novelty import FALSE_ALARMS, Novelty, novelty
 from se_gnn.labels.retrained import retrained_numbers, retrained_votes
-from se_gnn.labels.sets import COVERAGE, CalibratedOn, PredictionSets, SetMethod, prediction_sets
+from se_gnn.labels.sets import CalibratedOn, PredictionSets, SetMethod, prediction_sets
 from se_gnn.labels.suggest import Suggestion, suggest
 from se_gnn.labels.values import ValueAudit, audit_values
 from se_gnn.model import Model
 from se_gnn.model.metrics import evaluate
-from se_gnn.model.numbers import CalibrateOn, Intervals, NumberPrediction, predict_numbers, prediction_intervals
+from se_gnn.model.numbers import (
+    COVERAGE,
+    CalibrateOn,
+    Intervals,
+    NumberPrediction,
+    predict_numbers,
+    prediction_intervals,
+)
 from se_gnn.progress import announce_compilation, phase
 from se_gnn.settings import Resolved, Settings
 from se_gnn.settings.presets import NOT_TRAINED

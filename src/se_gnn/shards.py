@@ -63,21 +63,15 @@ def is_content(shard: Shard, content: bytes) -> bool:
 class ShardRun:
     """One piece of work: its shards do not depend on how many processes write them.
 
-    Args:
-        kind: what a row is: ``predictions``, ``explanations``.
-        num_nodes: rows of all shards together.
-        shard_nodes: rows of one shard; the last one may have fewer.
-        values: model, graph, versions and settings, by name.
-
     >>> run = ShardRun(kind="predictions", num_nodes=5, shard_nodes=2, values={})
     >>> len(run), run.rows(2)
     (3, slice(4, 5, None))
     """
 
-    kind: str
-    num_nodes: int
-    shard_nodes: int
-    values: Mapping[str, str]
+    kind: str  # what a row is: `predictions`, `explanations`
+    num_nodes: int  # rows of all shards together
+    shard_nodes: int  # rows of one shard; the last one may have fewer
+    values: Mapping[str, str]  # model, graph, versions and settings, by name
 
     def __post_init__(self) -> None:
         if self.shard_nodes < 1:

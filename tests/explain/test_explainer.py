@@ -201,8 +201,8 @@ def test_k_limits_the_neighbors_that_come_with_matches_and_nothing_else():
 @pytest.mark.parametrize(
     ("node", "k", "text"),
     [
-        (16, None, "node must be between 0 and 15, got 16"),
-        (-1, None, "node must be between 0 and 15, got -1"),
+        (16, None, "unknown node 16: positions go from 0 to 15"),
+        (-1, None, "unknown node -1: positions go from 0 to 15"),
         (0, 0, "k must be a whole number, at least 1, got 0"),
         (0, 1.5, "k must be a whole number, at least 1, got 1.5"),
         (0, True, "k must be a whole number, at least 1, got True"),

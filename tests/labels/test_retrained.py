@@ -96,9 +96,18 @@ def test_without_validation_nodes_the_votes_of_retrained_models_are_a_witness_as
     assert helped.rehearsal is None
 
 
-def test_more_neighbors_than_cases_that_are_left():
-    votes = retrained_votes(model_of(graph_of(), num_nearest=24))
+def test_a_chosen_number_of_cases_is_lowered_to_those_that_a_fold_leaves():
+    graph = graph_of()
+    chosen = model_of(graph).settings.decided("validation", {"num_nearest": len(graph.train)})
+    votes = retrained_votes(untrained(graph, chosen, seed=0))
     assert np.isfinite(votes).all()
+
+
+def test_a_given_number_of_cases_is_never_lowered_and_refused_before_anything_is_trained(monkeypatch):
+    monkeypatch.setattr(TrainingRun, "step", None)
+    rule = "num_nearest must be between 1 and the 18 labeled nodes that retrain leaves to train on, got 24"
+    with pytest.raises(InputError, match=f"^{rule}: train with a smaller num_nearest, or audit without retrain$"):
+        retrained_votes(model_of(graph_of(), num_nearest=24))
 
 
 def test_a_class_with_one_label_is_never_voted_for_by_the_model_without_it():

@@ -22,7 +22,8 @@ from se_gnn.report.templating import page_environment
 
 @pytest.fixture(scope="module")
 def found(hub):
-    return labeled_memory(hub, page_novelty(hub), np.arange(hub.graph.num_nodes))
+    nodes = np.arange(hub.graph.num_nodes)
+    return labeled_memory(hub, page_novelty(hub).of(nodes), nodes)
 
 
 def test_shares_are_those_of_the_certificates_of_all_nodes(hub):
@@ -72,7 +73,8 @@ def test_the_page_has_the_section_and_tells_of_edits(hub):
 def test_nodes_without_an_answer_come_with_their_closest_case_the_strangest_first():
     trained = block_model(block_graph())
     scored = novelty(trained)
-    found = labeled_memory(trained, page_novelty(trained), np.arange(trained.graph.num_nodes)).strangers
+    nodes = np.arange(trained.graph.num_nodes)
+    found = labeled_memory(trained, page_novelty(trained).of(nodes), nodes).strangers
     assert len(found) == scored.abstains.sum() > 0
     assert scored.score[found].tolist() == sorted(scored.score[scored.abstains], reverse=True)
     page = report_html(trained, nodes=[0], k=1)
@@ -85,7 +87,7 @@ def test_nodes_without_an_answer_come_with_their_closest_case_the_strangest_firs
 
 def test_a_node_without_an_answer_has_none_anywhere_on_the_page():
     trained = block_model(block_graph())
-    scored = page_novelty(trained)
+    scored = page_novelty(trained).of(np.arange(trained.graph.num_nodes))
     far, near = int(np.argmax(scored.score)), int(np.argmin(scored.score))
     pages = {node: report_html(trained, nodes=[node], k=1) for node in (far, near)}
     columns = json.loads(re.search(r'id="predictions-data">(.*?)</script>', pages[far], flags=re.S).group(1))

@@ -193,7 +193,7 @@ def test_a_name_that_is_a_number_is_not_read_as_a_count(hub):
 
 
 def test_bad_input_is_refused_before_any_work(hub):
-    with pytest.raises(InputError, match="nodes must be between 0 and 59, got 60"):
+    with pytest.raises(InputError, match="unknown node 60: positions go from 0 to 59"):
         report_html(hub, [60])
     with pytest.raises(InputError, match="k must be at least 1, got 0"):
         report_html(hub, [1], k=0)

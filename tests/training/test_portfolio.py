@@ -164,7 +164,7 @@ def test_same_seed_gives_the_same_bits_and_an_interrupted_training_goes_on_to_th
 
 def test_settings_of_the_user_hold_in_every_recipe():
     graph = random_graph(3)
-    recipes = offered_recipes(graph, Settings.of("best", learning_rate=0.5, steps=3).resolve(graph))
+    recipes, _ = offered_recipes(graph, Settings.of("best", learning_rate=0.5, steps=3).resolve(graph))
     assert {one.training.learning_rate for one in recipes.values()} == {0.5}
     assert {one.encoder.steps for one in recipes.values()} == {3}
 
@@ -197,13 +197,20 @@ def test_where_attributes_are_weights_of_words_a_recipe_that_weighs_them_comes_f
 
 
 def test_other_graphs_are_offered_what_they_were():
-    settings = Settings.of("best").resolve()
-    for counts in (np.ones(60), np.arange(60) % 3):
-        assert list(offered_recipes(words_graph(counts), settings)) == list(RECIPES)
-    assert list(offered_recipes(random_graph(3), settings)) == list(RECIPES)
     mixed = tuple(BooleanColumn(name=f"c{i}", first=i, size=1, words=("no", "yes"), fill=0) for i in range(3))
     numbers = tuple(NumberColumn(name=f"c{i}", first=i, size=1, offset=0, scale=1) for i in range(3, 5))
-    assert list(offered_recipes(random_graph(3, columns=mixed + numbers), settings)) == list(RECIPES)
+    counted = [words_graph(counts) for counts in (np.ones(60), np.arange(60) % 3)]
+    for graph in (*counted, random_graph(3), random_graph(3, columns=mixed + numbers)):
+        recipes, reasons = offered_recipes(graph, Settings.of("best").resolve())
+        assert (list(recipes), reasons) == (list(RECIPES), [])
+
+
+@pytest.mark.parametrize("scaling", ["raw", "weighted"])
+def test_where_the_scaling_is_given_no_recipe_is_offered_that_equals_another(scaling):
+    settings = Settings.of("best", attribute_scaling=scaling).resolve()
+    recipes, reasons = offered_recipes(words_graph(np.linspace(0.1, 0.9, 60)), settings)
+    assert (list(recipes), reasons) == (list(RECIPES), [])
+    assert {one.encoder.attribute_scaling for one in recipes.values()} == {scaling}
 
 
 @pytest.mark.parametrize(("best_by", "sizes"), [("accuracy", (500,)), ("roc_auc", (500, 520))])

@@ -1,4 +1,4 @@
-"""Cases as an algorithm of PyG's `Explainer`. Shapes: P columns of `edge_index`."""
+"""Cases as an algorithm of PyG's `Explainer`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from torch_geometric.explain import ExplainerAlgorithm, Explanation
 
 from se_gnn.cases.explainer import CaseExplainer
 from se_gnn.errors import InputError
-from se_gnn.explain.pyg import mask_of_importance
-from se_gnn.graph.arrays import IntArray
+from se_gnn.explain.pyg import edge_ids, mask_of_importance
 
 
 class CaseAlgorithm(ExplainerAlgorithm):
@@ -53,13 +52,6 @@ class CaseAlgorithm(ExplainerAlgorithm):
         nodes[[one.node for one in found.votes], 0] = torch.tensor([one.weight for one in found.votes])
         local = np.zeros(explainer.graph_.num_edges, np.float32)
         local[found.edge_ids] = mask_of_importance(found.importance)
-        edges = torch.from_numpy(local)[_ids(explainer.graph_.edges.ends, edge_index, len(x))]
+        ids = edge_ids(explainer.graph_, edge_index.cpu().numpy().T)  # of a self-loop, which we leave out, any
+        edges = torch.from_numpy(local[ids.clip(max=len(local) - 1)])
         return Explanation(edge_mask=edges, node_mask=nodes, cases=found)
-
-
-def _ids(ends: IntArray, edge_index: Tensor, num_nodes: int) -> Tensor:
-    """Which of our edges, [E, 2], each column of ``edge_index`` is, [P]; of a self-loop, which we leave out, any."""
-    low, high = (getattr(edge_index.cpu().numpy(), bound)(axis=0) for bound in ("min", "max"))
-    keys = ends[:, 0] * num_nodes + ends[:, 1]
-    places = np.searchsorted(keys, low * num_nodes + high)
-    return torch.from_numpy(places.clip(max=len(keys) - 1))

@@ -78,10 +78,7 @@ def _load_digits(name: str, seed: int) -> Graph:
         node_names=[f"digit-{i:04d}" for i in range(len(pixels))],
         feature_names=tuple(f"row {row}, column {column}" for row in range(8) for column in range(8)),
         image_shape=(8, 8),
-        train=split.train,
-        validation=split.validation,
-        test=split.test,
-    )
+    ).replace(split=split)
 
 
 def _nearest_pairs(pixels: npt.NDArray[np.float64]) -> IntArray:
@@ -115,10 +112,7 @@ def _load_ba_shapes(name: str, seed: int) -> Graph:
         labels=np.concatenate([np.full(NUM_BASE, BASE), np.tile(HOUSE_LABELS, NUM_HOUSES)]),
         class_names=CLASS_NAMES,
         node_names=NODE_NAMES,
-        train=split.train,
-        validation=split.validation,
-        test=split.test,
-    )
+    ).replace(split=split)
 
 
 def barabasi_albert(num_nodes: int, num_links: int, *, generator: np.random.Generator) -> IntArray:

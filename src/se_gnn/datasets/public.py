@@ -244,7 +244,4 @@ def _load_benchmark(name: str, seed: int, data_dir: str | Path | None) -> Graph:
         edges=edges,
         labels=labels,
         class_names=[f"class {label}" for label in range(labels.max() + 1)],
-        train=split.train,
-        validation=split.validation,
-        test=split.test,
-    )
+    ).replace(split=split)

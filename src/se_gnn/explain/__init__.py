@@ -1,7 +1,7 @@
 """Explanations: the votes behind a prediction, the matched edges behind a vote, as plain data."""
 
 from se_gnn.explain.effects import shared_attributes
-from se_gnn.explain.explainer import Comparison, Explanations, compare_settings, explain
+from se_gnn.explain.explainer import Comparison, Explanations, explain
 from se_gnn.explain.explanation import (
     CRUCIAL_EDGES,
     Abstention,
@@ -35,7 +35,6 @@ __all__ = [
     "SharedAttribute",
     "SharedAttributes",
     "Value",
-    "compare_settings",
     "explain",
     "schema",
     "shared_attributes",

@@ -24,7 +24,6 @@ from se_gnn.explain.attributes import Mentioned, has_attribute_names
 from se_gnn.explain.effects import shared_attributes
 from se_gnn.explain.explanation import (
     CaseVote,
-    Change,
     ClassAnswer,
     CompareSettings,
     Contrast,
@@ -42,7 +41,6 @@ from se_gnn.model.numbers import Calibration, NumberPrediction, calibrate_interv
 from se_gnn.ranking import (
     SPARE,
     Ranking,
-    SmallestSet,
     SmallestSets,
     WhatIf,
     decided_removals,
@@ -77,7 +75,7 @@ def explain(
         attributes: also compute what each shared attribute does for the similarity with the cases in full, if it has a
             name and the embeddings of all nodes are in memory. It takes some milliseconds for each case.
     """
-    nodes = _checked(trained.graph, queries)
+    nodes = _ids(trained.graph, queries)
     parts = [(rows, _explain(view, nodes[rows], k, what_if, attributes)) for rows, view in trained.views(nodes)]
     return parts[0][1] if len(parts) == 1 else ExplanationsInViews(parts)
 
@@ -112,7 +110,7 @@ class Comparison:
     @torch.no_grad()
     def of(cls, trained: Model, queries: int | Sequence[int] | IntArray) -> Comparison:
         """Compare nodes with all cases: the part of an explanation that takes time."""
-        nodes = _checked(trained.graph, queries)
+        nodes = _ids(trained.graph, queries)
         views = trained.views(nodes)
         if len(views) > 1:
             raise InputError("one comparison holds nodes whose values are hidden together: compare them one by one")
@@ -282,8 +280,8 @@ class Explanations(Sequence[Explanation]):
             votes=tuple(votes),
             reserve=self.settings.vote.reserve,
             ranks=ranks,
-            removal=None if block.removals is None else _change(block.removals[at]),
-            relabeling=None if block.relabelings is None else _change(block.relabelings[at]),
+            removal=None if block.removals is None else block.removals[at],
+            relabeling=None if block.relabelings is None else block.relabelings[at],
             contrast=contrast,
             edge_ids=edge_ids,
             importance=self.importance[span],
@@ -518,10 +516,6 @@ def _needed_similarity(ranking: Ranking, row: int, rank: int) -> float:
     return float(max(enough, overall[count - 1]) if rank >= count else enough)
 
 
-def _change(found: SmallestSet | None) -> Change | None:
-    return None if found is None else Change(tuple(found.nodes.tolist()), found.predicted, found.probabilities)
-
-
 def _explained_model(trained: Model, node: int) -> ExplainedModel | None:
     """What the model that is explained answers for a node; None: it is ours, or predicts nothing of such nodes."""
     if not isinstance(trained.encoder, OutputEncoder) or (answer := int(trained.encoder.outputs.classes[node])) < 0:
@@ -538,11 +532,5 @@ def compare_settings(settings: Resolved) -> CompareSettings:
     return CompareSettings(**{name: getattr(part, name) for part in parts for name in wanted if hasattr(part, name)})
 
 
-def _checked(graph: Graph, queries: int | Sequence[int] | IntArray | None) -> IntArray:
-    if queries is None:
-        return np.arange(graph.num_nodes)
-    nodes = np.atleast_1d(np.asarray(queries, dtype=np.int64))
-    wrong = nodes[(nodes < 0) | (nodes >= graph.num_nodes)]
-    if len(wrong):
-        raise InputError(f"node must be between 0 and {graph.num_nodes - 1}, got {wrong[0]}")
-    return nodes
+def _ids(graph: Graph, queries: int | Sequence[int] | IntArray | None) -> IntArray:
+    return np.arange(graph.num_nodes) if queries is None else graph.node_ids(queries)

@@ -19,6 +19,7 @@ from se_gnn.errors import InputError
 from se_gnn.graph import UNKNOWN
 from se_gnn.graph.arrays import BoolArray, FloatArray, IntArray
 from se_gnn.number_format import number_text, tenths
+from se_gnn.ranking import SmallestSet
 from se_gnn.settings.sections import MeasureName
 
 LEAST_EFFECT = 0.001  # of an attribute that is shown
@@ -105,8 +106,7 @@ class EdgeMatches:
     @property
     def matched(self) -> BoolArray:
         """Which edges have a match, [M]."""
-        found: BoolArray = self.matched_ids >= 0
-        return found
+        return self.matched_ids >= 0
 
 
 class MatchedEdge(NamedTuple):
@@ -249,18 +249,6 @@ class RankRows:
     numbers: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """The fewest cases (ids, nearest first) that change the prediction, and all class probabilities then."""
-
-    nodes: tuple[int, ...]
-    predicted: int
-    probabilities: tuple[float, ...]
-
-    def __len__(self) -> int:
-        return len(self.nodes)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Contrast:
     """Why this class and not another: the nearest case of the predicted class beside the nearest of any other.
@@ -294,17 +282,12 @@ class CompareSettings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CrucialSubgraph:
-    """The edges of a local graph that matter most, most important first.
+    """The edges of a local graph that matter most, most important first."""
 
-    Shapes:
-        - **nodes:** ids of their ends, ascending
-        - **edge_ids**, **importance:** :math:`(S,)`; **edges:** :math:`(S, 2)` node ids
-    """
-
-    nodes: IntArray
-    edge_ids: IntArray
-    edges: IntArray
-    importance: FloatArray
+    nodes: IntArray  # ids of their ends, ascending
+    edge_ids: IntArray  # [S]
+    edges: IntArray  # node ids, [S, 2]
+    importance: FloatArray  # [S]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -334,8 +317,8 @@ class Explanation:
     votes: tuple[CaseVote, ...]
     reserve: float = 0.0
     ranks: RankRows
-    removal: Change | None = None
-    relabeling: Change | None = None
+    removal: SmallestSet | None = None
+    relabeling: SmallestSet | None = None
     contrast: Contrast | None = None
     edge_ids: IntArray
     importance: FloatArray

@@ -15,15 +15,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from se_gnn.explain.explanation import (
-    CaseVote,
-    EdgeInfo,
-    ExplainedModel,
-    Explanation,
-    NodeInfo,
-    NumberAnswer,
-    Value,
-)
+from se_gnn.explain.explanation import CaseVote, EdgeInfo, ExplainedModel, Explanation, NodeInfo, NumberAnswer, Value
 from se_gnn.graph.columns import MISSING, OTHER
 from se_gnn.number_format import number, number_text, whole
 from se_gnn.similarity import measure_named

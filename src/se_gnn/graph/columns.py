@@ -16,14 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from se_gnn.errors import InputError
-from se_gnn.graph.arrays import Int32Array, check_unique
+from se_gnn.graph.arrays import Float64Array, Int32Array, check_unique
 from se_gnn.graph.rows import Texts, stack, take
 
 MISSING = "(missing)"
 OTHER = "(other)"
 NO_TEXT = -1  # code of a cell without a value
-
-Values = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,13 +79,13 @@ class NumberColumn(Column):
     decimals: int = 0  # as the table writes them
     decimal_point: str = "."
 
-    def encode(self, numbers: Values) -> Values:
+    def encode(self, numbers: Float64Array) -> Float64Array:
         """Feature of each number."""
         if self.log_unit is not None:
             numbers = np.sign(numbers) * np.log1p(np.abs(numbers) / self.log_unit)
         return (numbers - self.offset) / self.scale
 
-    def decode(self, features: Values) -> Values:
+    def decode(self, features: Float64Array) -> Float64Array:
         """Number of each feature, as exact as float32 is."""
         numbers = features * self.scale + self.offset
         if self.log_unit is not None:
@@ -137,7 +135,7 @@ class DateColumn(Column):
     pattern: str | None = None  # how the table writes it, for strptime; None: ISO 8601, or a type of its own
     with_time: bool = False
 
-    def encode(self, days: Values) -> Values:
+    def encode(self, days: Float64Array) -> Float64Array:
         """Feature of each date."""
         return (days - self.offset) / self.scale
 
@@ -195,22 +193,14 @@ class RawTable:
 
     Every different text is stored once, whichever column it is in, so that a million rows stay small.
 
-    Args:
-        columns: names of the columns, in the order of the table.
-        codes: which text each cell holds, -1 where it is empty.
-        texts: the different texts.
-
-    Shapes:
-        - **codes:** :math:`(N, C)`
-
     >>> raw = RawTable.from_columns({"country": ["DE", None, "DE"], "note": ["paid late", "refund", None]})
     >>> raw.row(0), raw.row(1)
     ({'country': 'DE', 'note': 'paid late'}, {'country': None, 'note': 'refund'})
     """
 
-    columns: tuple[str, ...]
-    codes: Int32Array
-    texts: Texts
+    columns: tuple[str, ...]  # names of the columns, in the order of the table
+    codes: Int32Array  # which text each cell holds, -1 where it is empty, [N, C]
+    texts: Texts  # the different texts
 
     def __post_init__(self) -> None:
         if self.codes.dtype != np.int32:

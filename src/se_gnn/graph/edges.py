@@ -25,17 +25,12 @@ from se_gnn.graph.rows import BLOCK, Rows, as_rows, filtered, mapped_scratch, ro
 
 
 class Region(NamedTuple):
-    """Rows for compiled code to walk over: those of all nodes, or, cut out of a larger graph, those of ``nodes``.
+    """Rows as in :class:`Csr`, for compiled code to walk over: of all nodes, or, cut out of a larger graph, of some."""
 
-    Shapes:
-        - **indptr:** :math:`(n + 1,)`, **indices**, **edge_ids:** as in :class:`Csr`
-        - **nodes:** :math:`(n,)` ids in the graph, ascending; None: all nodes
-    """
-
-    indptr: IntArray
+    indptr: IntArray  # [n + 1]
     indices: Int32Array
     edge_ids: Int32Array
-    nodes: IntArray | None = None
+    nodes: IntArray | None = None  # ids in the graph, ascending, [n]; None: all nodes
 
     def places(self, nodes: IntArray) -> IntArray:
         """Where some nodes of the graph stand in the region."""
@@ -44,23 +39,12 @@ class Region(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Csr:
-    r"""Row i holds the neighbors of node i, ascending, and by which edge each is one; parallel edges side by side.
+    """Row i holds the neighbors of node i, ascending, and by which edge each is one; parallel edges side by side."""
 
-    Args:
-        indptr: where each row begins.
-        indices: the neighbors.
-        edge_ids: the edge to each.
-        later: rows of all nodes with further edges, whose ids come after; None: there are none.
-
-    Shapes:
-        - **indptr:** :math:`(N + 1,)`
-        - **indices**, **edge_ids:** :math:`(2 E,)`
-    """
-
-    indptr: IntArray
-    indices: Int32Array
-    edge_ids: Int32Array
-    later: Csr | None = None
+    indptr: IntArray  # where each row begins, [N + 1]
+    indices: Int32Array  # the neighbors, [2E]
+    edge_ids: Int32Array  # the edge to each, [2E]
+    later: Csr | None = None  # rows of all nodes with further edges, whose ids come after; None: there are none
 
     @classmethod
     def of(cls, ends: IntArray, num_nodes: int) -> Csr:
@@ -177,25 +161,14 @@ class EdgeReport:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Edges:
-    """Every undirected edge once; :meth:`build` makes them from any list. Read-only.
+    """Every undirected edge once; :meth:`build` makes them from any list. Read-only."""
 
-    Args:
-        pairs: the two ends of each edge as ``u < v``, sorted; with ``values`` the same ends may come again. The id of
-            an edge is its position.
-        num_nodes: N, nodes of the graph.
-        values: the data of each edge besides its ends; None: nothing.
-        merged: what :meth:`build` merged away.
-        csr: the same edges as neighbors of each node; None: computed when asked for.
-
-    Shapes:
-        - **pairs:** :math:`(E, 2)`
-    """
-
+    # the two ends of each edge, `u < v`, sorted, [E, 2]; with `values` they may come again; an id is a position
     pairs: Rows
-    num_nodes: int
-    values: EdgeValues | None = None
-    merged: EdgeReport = EdgeReport()
-    csr: Csr | None = None
+    num_nodes: int  # N, nodes of the graph
+    values: EdgeValues | None = None  # the data of each edge besides its ends; None: nothing
+    merged: EdgeReport = EdgeReport()  # what `build` merged away
+    csr: Csr | None = None  # the same edges as neighbors of each node; None: computed when asked for
 
     def __post_init__(self) -> None:
         if self.pairs.shape[1:] != (2,):

@@ -23,32 +23,19 @@ from se_gnn.graph.rows import as_rows, features_like, stack
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class NewNodes:
-    """Nodes without a label that join a graph, and edges to known nodes and to each other.
+    """Nodes without a label that join a graph, and edges to known nodes and to each other."""
 
-    Args:
-        names: what each is called, no name of a known node.
-        features: attributes, encoded as those of the graph are.
-        pairs: edges as positions in the graph with the new nodes, which are N, N + 1, and so on.
-        known_features: attributes of the known nodes where new edges change them; None: they stay.
-        captions: what people see for each; None: none has one.
-        raw: rows of the table as it was given; None: there is none.
-        edge_values: what each of ``pairs`` carries, in the layout of the graph's; None: nothing is known of them.
-        node_types: type of each new node where the graph has several, positions in its ``node_type_names``.
-        notes: what people should know, such as categories that the model has not seen.
-
-    Shapes:
-        - **features:** :math:`(M, F)`, **pairs:** :math:`(E', 2)`, **known_features:** :math:`(N, F)`
-    """
-
-    names: tuple[str, ...]
-    features: Features
-    pairs: IntArray
-    known_features: Features | None = None
-    captions: tuple[str, ...] | None = None
-    raw: RawTable | None = None
+    names: tuple[str, ...]  # what each is called, no name of a known node
+    features: Features  # attributes, encoded as those of the graph are, [M, F]
+    pairs: IntArray  # edges as positions in the graph with the new nodes, which are N, N + 1, and so on, [n, 2]
+    known_features: Features | None = None  # of the known nodes where new edges change them, [N, F]; None: they stay
+    captions: tuple[str, ...] | None = None  # what people see for each; None: none has one
+    raw: RawTable | None = None  # rows of the table as it was given; None: there is none
+    # what each of `pairs` carries, in the layout of the graph's; None: nothing is known of them
     edge_values: EdgeValues | None = None
+    # type of each new node where the graph has several, positions in its `node_type_names`
     node_types: Int32Array | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what people should know, such as categories that the model has not seen
 
 
 def extended_graph(graph: Graph, new: NewNodes) -> Graph:

@@ -242,8 +242,7 @@ class Graph:
     @property
     def features(self) -> Features:
         """Node attributes X, [N, F]; mapped from files they can be indexed by nodes alone."""
-        found: Features = self.nodes.features.indexed()
-        return found
+        return self.nodes.features.indexed()
 
     @property
     def predicts_numbers(self) -> bool:

@@ -43,16 +43,10 @@ ROLE_WORDS = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocalGraphs:
-    r"""Local graphs of some nodes: row i holds the edge ids ``edge_ids[ptr[i]:ptr[i + 1]]``, ascending.
+    """Local graphs of some nodes: row i holds the edge ids ``edge_ids[ptr[i]:ptr[i + 1]]``, ascending."""
 
-    Shapes:
-        - **nodes:** :math:`(T,)`
-        - **ptr:** :math:`(T + 1,)`
-        - **edge_ids:** :math:`(\sum_i |E_s(v_i)|,)`
-    """
-
-    nodes: IntArray
-    ptr: IntArray
+    nodes: IntArray  # [T]
+    ptr: IntArray  # [T + 1]
     edge_ids: Int32Array
     num_edges: int  # E, edges of the whole graph
     left_out: IntArray | None = None  # [T], nodes within n hops that a limit on the edges left out; None: no limit
@@ -135,8 +129,7 @@ def local_graphs(graph: Graph, nodes: IntArray, hops: int, max_edges: int | None
 
     def edges_of(part: slice) -> tuple[IntArray, Int32Array, IntArray]:
         if max_edges is not None:
-            found: tuple[IntArray, Int32Array, IntArray] = _ranked_edges(*region[:3], places[part], hops, max_edges)
-            return found
+            return _ranked_edges(*region[:3], places[part], hops, max_edges)
         sizes, edge_ids = _local_edges(*region[:3], places[part], hops)
         ptr = row_starts(sizes).astype(np.int32 if len(edge_ids) < 2**31 else np.int64)
         rows = sp.csr_array((np.empty(len(edge_ids), np.int8), edge_ids, ptr), shape=(len(sizes), graph.num_edges))

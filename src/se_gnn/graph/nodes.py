@@ -28,37 +28,22 @@ CLOSE_AMONG = 10_000  # names that are looked through for a close one
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Nodes:
-    """What is known of each node besides its edges and what is predicted; checked on construction, read-only after.
+    """What is known of each node besides its edges and what is predicted; checked on construction, read-only after."""
 
-    Args:
-        features: node attributes X, dense or sparse (CSR), float32; in memory or mapped.
-        names: what each node is called, once each; people find a node by it.
-        feature_names: what people see for each feature.
-        columns: the columns of a table that the features were, each with its encoding.
-        captions: what people see for each node where names are codes: any text, several nodes may share one.
-        raw: the rows of the table as it was given, kept to be shown.
-        types: type of each node, a position in ``type_names``; None: all are of one type.
-        type_names: what people see for each type.
-        image_shape: rows and columns, where the features of a node are the pixels of a picture.
-        roles: what the tables call their id, caption, source, target and so on: pairs of role and column.
-        verified: values were checked when the files were opened; only sizes are looked at.
-
-    Shapes:
-        - **features:** :math:`(N, F)`
-        - **types:** :math:`(N,)`
-    """
-
-    features: Rows
-    names: Sequence[str]
-    feature_names: tuple[str, ...] | None = None
-    columns: tuple[Column, ...] | None = None
+    features: Rows  # node attributes X, dense or sparse (CSR), float32, [N, F]; in memory or mapped
+    names: Sequence[str]  # what each node is called, once each; people find a node by it
+    feature_names: tuple[str, ...] | None = None  # what people see for each feature
+    columns: tuple[Column, ...] | None = None  # the columns of a table that the features were, each with its encoding
+    # what people see for each node where names are codes: any text, several nodes may share one
     captions: Sequence[str] | None = None
-    raw: RawTable | None = None
-    types: Int32Array | None = None
-    type_names: tuple[str, ...] = ()
+    raw: RawTable | None = None  # the rows of the table as it was given, kept to be shown
+    types: Int32Array | None = None  # type of each node, a position in `type_names`, [N]; None: all are of one type
+    type_names: tuple[str, ...] = ()  # what people see for each type
+    # rows and columns, where the features of a node are the pixels of a picture
     image_shape: tuple[int, int] | None = None
+    # what the tables call their id, caption, source, target and so on: pairs of role and column
     roles: tuple[tuple[str, str], ...] = ()
-    verified: InitVar[bool] = False
+    verified: InitVar[bool] = False  # values were checked when the files were opened; only sizes are looked at
 
     def __post_init__(self, verified: bool) -> None:
         object.__setattr__(self, "features", as_rows(self.features))

@@ -17,17 +17,11 @@ from se_gnn.graph.arrays import IntArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PerturbedEdges:
-    """Edges after some were replaced, and the ids of those that were not.
+    """Edges after some were replaced, and the ids of those that were not."""
 
-    Shapes:
-        - **edges:** :math:`(E, 2)`, canonical: ``u < v``, sorted
-        - **kept:** :math:`(E - R,)`, ids in the edges given, ascending
-        - **new:** :math:`(R,)`, ids of the new edges in ``edges``, ascending
-    """
-
-    edges: IntArray
-    kept: IntArray
-    new: IntArray
+    edges: IntArray  # canonical: `u < v`, sorted, [E, 2]
+    kept: IntArray  # ids in the edges given, ascending, [E - R]
+    new: IntArray  # ids of the new edges in `edges`, ascending, [R]
 
     @property
     def origin(self) -> IntArray:

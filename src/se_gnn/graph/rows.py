@@ -17,7 +17,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from se_gnn.errors import InputError
-from se_gnn.files.npy import forget, read_rows, take_rows
+from se_gnn.files.npy import Array, forget, read_rows, take_rows
 from se_gnn.files.writing import nameless_file, room_for_scratch
 from se_gnn.graph.arrays import BoolArray, IntArray, as_features, dense, row_entries, row_starts
 
@@ -25,8 +25,6 @@ BLOCK = 64 << 20  # bytes of a block, unless noted otherwise
 _ENTRY = 8  # bytes of a column and a value of sparse rows
 FEW = 8  # texts that are looked up one by one
 SAMPLE = 10_000  # most rows of a sample
-
-Array = npt.NDArray[Any]
 
 
 class Rows(ABC):

@@ -30,19 +30,13 @@ def _nobody() -> IntArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Split:
-    """Node ids of each part: given in any order, kept sorted, each once. No node is in two parts.
+    """Node ids of each part: given in any order, kept sorted, each once. No node is in two parts."""
 
-    Args:
-        train: the labeled nodes V_L, the ones that vote.
-        validation: nodes that choose the best epoch and the settings of the vote.
-        test: nodes that nothing is learned from or chosen by.
-        calibration: nodes that decide only how large prediction sets are.
-    """
-
-    train: IntArray = field(default_factory=_nobody)
+    train: IntArray = field(default_factory=_nobody)  # the labeled nodes V_L, the ones that vote
+    # nodes that choose the best epoch and the settings of the vote
     validation: IntArray = field(default_factory=_nobody)
-    test: IntArray = field(default_factory=_nobody)
-    calibration: IntArray = field(default_factory=_nobody)
+    test: IntArray = field(default_factory=_nobody)  # nodes that nothing is learned from or chosen by
+    calibration: IntArray = field(default_factory=_nobody)  # nodes that decide only how large prediction sets are
 
     @classmethod
     def build(cls, num_nodes: int, **parts: Any) -> Split:

@@ -176,9 +176,7 @@ def array_file(name: str) -> str:
 def graph_files(graph: Graph, *, mapped: bool | None = None) -> dict[str, Content]:
     """Name and content of the files of a graph; the same graph gives the same bytes.
 
-    Args:
-        graph: in memory or mapped.
-        mapped: whether it will be mapped when it is opened; None: as the graph is now.
+    ``mapped``: whether it will be mapped when it is opened; None: as the graph is now.
     """
     mapped = not graph.fits_memory if mapped is None else mapped
     arrays = _arrays_of(graph, mapped=mapped)

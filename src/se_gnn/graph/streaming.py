@@ -13,10 +13,10 @@ from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from se_gnn.errors import InputError
+from se_gnn.files.npy import Array
 from se_gnn.graph.arrays import FloatArray, IntArray, row_starts
 from se_gnn.graph.edge_values import ARRAYS, EdgeValues
 from se_gnn.graph.edges import Csr, EdgeReport, Edges, canonical_edges
@@ -28,8 +28,6 @@ BYTES_AN_ENTRY = 192  # of memory while the neighbors of some nodes are put in o
 SHARE = 8  # a block of edges takes about this part of the memory
 _STORED_VALUE = np.dtype([("value", "<f4"), ("column", "<i4")])
 _NEIGHBOR = np.dtype([("node", "<i4"), ("edge", "<i4")])
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,13 +70,9 @@ def mapped_sparse_features(blocks: Iterable[sp.csr_array], width: int) -> Rows:
 
 
 def mapped_edges(blocks: Iterable[EdgeBlock], num_nodes: int, budget: int, values: EdgeValues | None = None) -> Edges:
-    """Every edge once, what it carries, and the neighbors of each node.
+    """Every edge once, what it carries, and the neighbors of each node, from edges in any order and direction.
 
-    Args:
-        blocks: edges, some rows at a time, in any order and direction.
-        num_nodes: N.
-        budget: bytes of memory.
-        values: what all edges carry, as values of no edge; None: nothing.
+    All edges carry what ``values`` of no edge say; None: nothing. The ``budget`` is in bytes.
     """
     parts = () if values is None else values.edge_data
     shapes = {} if values is None else {"attributes": (values.num_attributes,)}

@@ -53,21 +53,13 @@ class _PerNode:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Classes(_PerNode):
-    """The class of each node; checked on construction, read-only after.
-
-    Args:
-        labels: class of each node, -1 where unknown.
-        names: what people see for each class.
-        node_type: the type of the nodes that have a class; None: all nodes are of one type, or no type is singled out.
-
-    Shapes:
-        - **labels:** :math:`(N,)`
-    """
+    """The class of each node; checked on construction, read-only after."""
 
     part, unknown = "labels", UNKNOWN
 
-    labels: IntArray
-    names: tuple[str, ...]
+    labels: IntArray  # class of each node, -1 where unknown, [N]
+    names: tuple[str, ...]  # what people see for each class
+    # the type of the nodes that have a class; None: all nodes are of one type, or no type is singled out
     node_type: str | None = None
 
     def __post_init__(self) -> None:
@@ -107,26 +99,16 @@ DIGITS = 3  # that are shown of the spread of all numbers: counties' incomes in 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Numbers(_PerNode):
-    """The number of each node, in the unit of its column; checked on construction, read-only after.
-
-    Args:
-        values: number of each node, NaN where unknown.
-        name: what people call the number: the column of a table.
-        unit: what is written behind a number, such as ``USD``; empty: nothing.
-        node_type: the type of the nodes that have a number; None: all nodes are of one type, or no type is singled out.
-        hidden: nodes whose number an encoder must not read, so that it cannot leak into their own prediction. They
-            still vote. Not stored.
-
-    Shapes:
-        - **values:** :math:`(N,)`
-    """
+    """The number of each node, in the unit of its column; checked on construction, read-only after."""
 
     part, unknown = "values", math.nan
 
-    values: Float64Array
-    name: str = "value"
-    unit: str = ""
+    values: Float64Array  # number of each node, NaN where unknown, [N]
+    name: str = "value"  # what people call the number: the column of a table
+    unit: str = ""  # what is written behind a number, such as `USD`; empty: nothing
+    # the type of the nodes that have a number; None: all nodes are of one type, or no type is singled out
     node_type: str | None = None
+    # nodes that vote, but whose number no encoder may read: it would leak into their own prediction; not stored
     hidden: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
 
     def __post_init__(self) -> None:

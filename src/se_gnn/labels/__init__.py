@@ -5,14 +5,4 @@ from se_gnn.labels.certificates import Certificates, certify
 from se_gnn.labels.edits import Preview, preview
 from se_gnn.labels.memory import Memory
 
-__all__ = [
-    "Audit",
-    "AuditRow",
-    "Certificates",
-    "Finding",
-    "Memory",
-    "Preview",
-    "audit",
-    "certify",
-    "preview",
-]
+__all__ = ["Audit", "AuditRow", "Certificates", "Finding", "Memory", "Preview", "audit", "certify", "preview"]

@@ -81,19 +81,13 @@ def named(graph: Graph, node: int) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LeaveOneOut:
-    """Effects of removing each labeled node alone.
+    """Effects of removing each labeled node alone, [L] each."""
 
-    Shapes, all :math:`(L,)`:
-        - **used:** predictions that it has a vote in; **weight:** sum of its weights in them
-        - **decides:** predictions that would be of another class without it
-        - **accuracy**, **loss:** validation accuracy and log loss without it; NaN without validation nodes
-    """
-
-    used: IntArray
-    weight: Float64Array
-    decides: IntArray
-    accuracy: Float64Array
-    loss: Float64Array
+    used: IntArray  # predictions that it has a vote in
+    weight: Float64Array  # sum of its weights in them
+    decides: IntArray  # predictions that would be of another class without it
+    accuracy: Float64Array  # validation accuracy without it; NaN without validation nodes
+    loss: Float64Array  # validation log loss without it; NaN without validation nodes
     accuracy_now: float
     loss_now: float
 
@@ -272,5 +266,4 @@ def _loss(probabilities: FloatArray, labels: IntArray) -> Float64Array:
     """Negative logarithm of the probability [T, ..., C] of the labels [T]."""
     places = labels.reshape(-1, *[1] * (probabilities.ndim - 1))
     own = np.take_along_axis(probabilities, places, axis=-1)[..., 0].astype(np.float64)
-    losses: Float64Array = -np.log(np.clip(own, SMALLEST, 1))
-    return losses
+    return -np.log(np.clip(own, SMALLEST, 1))

@@ -29,8 +29,8 @@ import numpy as np
 from se_gnn.errors import InputError, shortened
 from se_gnn.explain import Abstention
 from se_gnn.graph import Graph
-from se_gnn.graph.arrays import BoolArray, IntArray
-from se_gnn.labels.smoothing import Values, attribute_columns, smoothable, unit_rows, without_itself
+from se_gnn.graph.arrays import BoolArray, Float64Array, IntArray
+from se_gnn.labels.smoothing import attribute_columns, smoothable, unit_rows, without_itself
 from se_gnn.model import Model
 from se_gnn.model.numbers import conformal_quantile, predict_numbers
 
@@ -50,7 +50,7 @@ class Novelty:
     """
 
     nodes: IntArray
-    score: Values
+    score: Float64Array
     threshold: float
     false_alarms: float
     judged: int  # nodes that the threshold was taken from
@@ -77,19 +77,18 @@ class Novelty:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judge:
-    """What is known, and from which score a node is too unlike it: everything but the scores of other nodes.
+    """What is known, and from which score a node is too unlike it: everything but the scores of other nodes."""
 
-    Args:
-        score: gives the scores of some nodes.
-        about: threshold and choices, as :class:`Novelty` has them.
-    """
-
-    score: Callable[[IntArray], Values]
-    about: dict[str, Any]
+    score: Callable[[IntArray], Float64Array]  # gives the scores of some nodes
+    about: dict[str, Any]  # threshold and choices, as `Novelty` has them
 
     def of(self, nodes: IntArray) -> Novelty:
         """Score some nodes."""
         return Novelty(nodes=nodes, score=self.score(nodes), **self.about)
+
+    def abstention(self, node: int) -> Abstention | None:
+        """Why the model abstains, for the explanation of a node; None: it answers."""
+        return self.of(np.array([node])).abstention(node)
 
 
 def novelty(
@@ -120,14 +119,14 @@ def judge(trained: Model, *, false_alarms: float = FALSE_ALARMS, seed: int = 0) 
     for smoothed in (True, False) if smoothable(graph) else (False,):
         kernel, scale = similarities(graph, known, known, smoothed=smoothed)  # [M, M], [M]
         for ridge in RIDGES:
-            inverse: Values = np.linalg.inv(kernel + ridge * np.eye(len(known))).astype(np.float64)
+            inverse: Float64Array = np.linalg.inv(kernel + ridge * np.eye(len(known))).astype(np.float64)
             found.append((left_out(kernel, inverse, graph.labels[known]), smoothed, ridge, scale, inverse))
     best = max(found, key=lambda one: -1.0 if one[0] is None else one[0])  # of equals the first
     simulated, smoothed, ridge, scale, inverse = best
     of_known = without_itself(inverse, targets)  # [M, C]
     weights = scale[:, None] * (inverse @ targets)
 
-    def score(nodes: IntArray) -> Values:
+    def score(nodes: IntArray) -> Float64Array:
         step = max(1, len(nodes) if smoothable(graph) else AT_A_TIME // graph.num_features)
         parts = [nodes[low : low + step] for low in range(0, max(1, len(nodes)), step)]
         answers = np.concatenate([_answers(graph, part, known, weights, smoothed=smoothed) for part in parts])  # [T, C]
@@ -140,14 +139,14 @@ def judge(trained: Model, *, false_alarms: float = FALSE_ALARMS, seed: int = 0) 
     return Judge(score, {**about, "smoothed": smoothed, "ridge": ridge, "simulated": simulated})
 
 
-def _far_from_cases(trained: Model, nodes: IntArray) -> Values:
+def _far_from_cases(trained: Model, nodes: IntArray) -> Float64Array:
     """The score if numbers are predicted: minus the similarity of the voting cases, weighted by their votes."""
     found = predict_numbers(trained, nodes)
     overall = np.where(np.isfinite(found.overall), found.overall, 0).astype(np.float64)
     return np.asarray(-(found.weights * overall).sum(axis=1))
 
 
-def _cut(of_known: Values, false_alarms: float) -> dict[str, Any]:
+def _cut(of_known: Float64Array, false_alarms: float) -> dict[str, Any]:
     """The threshold that a share of ``false_alarms`` of the known scores lies above."""
     threshold = conformal_quantile(of_known, 1 - false_alarms)
     if math.isinf(threshold):
@@ -160,8 +159,8 @@ def _cut(of_known: Values, false_alarms: float) -> dict[str, Any]:
     return {"threshold": threshold, "false_alarms": false_alarms, "judged": len(of_known)}
 
 
-def page_novelty(trained: Model) -> Novelty | Judge | None:
-    """What a page says of its nodes: the scores of all nodes, or, where a node can be scored alone, what scores any.
+def page_novelty(trained: Model) -> Judge | None:
+    """What judges the nodes of a page; where nodes cannot be scored alone, all of them are scored here, once.
 
     None: it would take too long to be done unasked. If there are too few known nodes for a threshold, every node has an
     answer, without a warning.
@@ -173,10 +172,13 @@ def page_novelty(trained: Model) -> Novelty | Judge | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = judge(trained, seed=trained.facts.seed)
-    return found if alone else found.of(np.arange(graph.num_nodes))
+    if alone:
+        return found
+    scores = found.score(np.arange(graph.num_nodes))
+    return replace(found, score=lambda nodes: scores[nodes])
 
 
-def similarities(graph: Graph, rows: IntArray, known: IntArray, *, smoothed: bool) -> tuple[Values, Values]:
+def similarities(graph: Graph, rows: IntArray, known: IntArray, *, smoothed: bool) -> tuple[Float64Array, Float64Array]:
     """Cosine of the centered attributes, smoothed or not, of some nodes and the known ones, [R, M].
 
     A node without attributes has 0. The second result is the factor that scales each known node to length 1, [M].
@@ -189,12 +191,12 @@ def similarities(graph: Graph, rows: IntArray, known: IntArray, *, smoothed: boo
     return products * scale[:count, None] * scale[count:], scale[count:]
 
 
-def _to_one(squares: Values) -> Values:
+def _to_one(squares: Float64Array) -> Float64Array:
     """What scales a row to length 1, from its squared length; 0 for a row of zeros."""
     return np.asarray(1 / np.sqrt(np.where(squares > 1e-12, squares, np.inf)))
 
 
-def _centered(graph: Graph, nodes: IntArray, *, smoothed: bool) -> Iterator[Values]:
+def _centered(graph: Graph, nodes: IntArray, *, smoothed: bool) -> Iterator[Float64Array]:
     """The attributes of some nodes less the mean of all, some columns at a time, [n, b].
 
     Those of a graph that is too large to smooth are read for these nodes alone, and their mean is that of a sample.
@@ -206,7 +208,7 @@ def _centered(graph: Graph, nodes: IntArray, *, smoothed: bool) -> Iterator[Valu
     yield unit_rows(features.take(nodes)).toarray() - np.asarray(unit_rows(features.sample()).mean(axis=0))
 
 
-def _answers(graph: Graph, nodes: IntArray, known: IntArray, weights: Values, *, smoothed: bool) -> Values:
+def _answers(graph: Graph, nodes: IntArray, known: IntArray, weights: Float64Array, *, smoothed: bool) -> Float64Array:
     """Products of nodes, scaled to length 1, and known ones times weights of these, [T, C]; no cosine is in memory."""
     count, answers, squares = len(known), np.zeros((len(nodes), weights.shape[1])), np.zeros(len(nodes))
     for block in _centered(graph, np.concatenate([known, nodes]), smoothed=smoothed):
@@ -215,7 +217,7 @@ def _answers(graph: Graph, nodes: IntArray, known: IntArray, weights: Values, *,
     return np.asarray(answers * _to_one(squares)[:, None])
 
 
-def left_out(kernel: Values, inverse: Values, labels: IntArray) -> float | None:
+def left_out(kernel: Float64Array, inverse: Float64Array, labels: IntArray) -> float | None:
     """Mean area under the ROC curve of telling a class that is left out, over the classes; None for one class.
 
     The inverse without the rows of a class follows from the whole one (Schur complement):

@@ -78,15 +78,14 @@ def _models_without(trained: Model, seed: int, folder: Path | None, progress: bo
     shuffled = np.random.default_rng(seed).permutation(len(graph.train))
     folds = np.empty(len(graph.train), np.int64)
     folds[shuffled] = folds_of(labels[graph.train[shuffled]])
-    count = int(folds.max()) + 1
+    sizes = np.bincount(folds)
+    count, fewest = len(sizes), len(folds) - int(sizes.max())
+    trained.settings.among(fewest, "labeled nodes that retrain leaves to train on", "audit without retrain")
     for fold in range(count):
         rows = np.flatnonzero(folds == fold)
-        parts = {part: nodes for part, nodes in graph.split.items() if part != "train"}
-        rest = graph.with_split(train=np.delete(graph.train, rows), **parts)
+        rest = graph.replace(split=dataclasses.replace(graph.split, train=np.delete(graph.train, rows)))
         rest.check_trainable()
-        vote = trained.settings.vote
-        vote = dataclasses.replace(vote, num_nearest=min(vote.num_nearest, len(rest.train)))  # all that are left
-        settings = dataclasses.replace(trained.settings, vote=vote)
+        settings = trained.settings.among(len(rest.train))
         where = None
         if folder is not None:  # after an edit of the labels, checkpoints of earlier ones are not read
             where = folder / fingerprint(rest, settings.values(), seed)[:16]

@@ -30,7 +30,7 @@ from se_gnn.errors import InputError, shortened
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import BoolArray, FloatArray, IntArray
 from se_gnn.model import Model
-from se_gnn.model.numbers import calibration_nodes, check_coverage, conformal_quantile
+from se_gnn.model.numbers import COVERAGE, calibration_nodes, check_coverage, conformal_quantile
 from se_gnn.ranking import NearestPerClass, nearest_per_class
 
 Scores = npt.NDArray[np.float64]
@@ -48,8 +48,7 @@ def shared_probabilities(probabilities: FloatArray, case_similarity: FloatArray,
 
 def lac_scores(probabilities: Scores) -> Scores:
     """Least ambiguous set-valued classifier (Sadinle, Lei and Wasserman, 2019): 1 - pi_c, [T, C]."""
-    scores: Scores = 1 - probabilities
-    return scores
+    return 1 - probabilities
 
 
 def aps_scores(probabilities: Scores, draws: Scores) -> Scores:
@@ -90,26 +89,19 @@ def diffused(scores: Scores, nodes: IntArray, graph: Graph, wanted: IntArray) ->
     sums = sp.csr_array((rows.data, places, rows.indptr), (len(wanted), len(nodes))) @ scores
     own = scores[np.searchsorted(nodes, wanted)]
     mixed = (1 - DIFFUSED) * own + DIFFUSED * sums / np.maximum(degrees, 1)[:, None]
-    result: Scores = np.where(degrees[:, None] > 0, mixed, own)
-    return result
+    return np.where(degrees[:, None] > 0, mixed, own)
 
 
 SetMethod = Literal["lac", "aps", "daps"]
 CalibratedOn = Literal["calibration", "validation"]
-COVERAGE = 0.9
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SetRule:
-    """Thresholds that calibration nodes decided once, and the sets that they cut for any nodes of the graph.
+    """Thresholds that calibration nodes decided once, and the sets that they cut for any nodes of the graph."""
 
-    Shapes:
-        - **thresholds:** :math:`(C,)` q of each class, all the same unless ``by_class``
-        - **calibrated:** :math:`(C,)` calibration nodes of each class
-    """
-
-    thresholds: Scores
-    calibrated: IntArray
+    thresholds: Scores  # q of each class, all the same unless `by_class`, [C]
+    calibrated: IntArray  # calibration nodes of each class, [C]
     coverage: float
     method: SetMethod
     by_class: bool

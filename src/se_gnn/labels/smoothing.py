@@ -12,12 +12,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from se_gnn.graph import Graph
+from se_gnn.graph.arrays import Float64Array
 
-Values = npt.NDArray[np.float64]
 STEPS, TELEPORT = 10, 0.1  # of the smoothing
 COLUMNS = 512  # at most at a time
 MOST = 50_000_000  # numbers of [N, b]
@@ -29,7 +28,7 @@ def smoothable(graph: Graph) -> bool:
     return graph.num_edges * graph.num_features <= MOST_SMOOTHED
 
 
-def attribute_columns(graph: Graph, *, smoothed: bool) -> Iterator[Values]:
+def attribute_columns(graph: Graph, *, smoothed: bool) -> Iterator[Float64Array]:
     """The attributes of all nodes, rows of length 1, smoothed or as they are, some columns at a time, [N, b]."""
     width = max(1, min(COLUMNS, MOST // max(1, graph.num_nodes)))
     step, columns = _step(graph) if smoothed else None, _columns(graph)
@@ -48,14 +47,14 @@ def unit_rows(rows: Any) -> sp.csr_array:
     return sp.csr_array(sp.diags_array(1 / np.where(lengths > 0, lengths, 1)) @ features)
 
 
-def _columns(graph: Graph) -> Callable[[int, int], Values]:
+def _columns(graph: Graph) -> Callable[[int, int], Float64Array]:
     """What gives some columns of all nodes, dense."""
     rows = graph.nodes.features
     if rows.in_memory:
         whole = sp.csc_array(unit_rows(rows.whole()))
         return lambda low, high: whole[:, low:high].toarray()
 
-    def read(low: int, high: int) -> Values:
+    def read(low: int, high: int) -> Float64Array:
         found = np.empty((graph.num_nodes, min(high, graph.num_features) - low))
         for first, block in rows.blocks():
             found[first : first + block.shape[0]] = unit_rows(block)[:, low:high].toarray()
@@ -64,7 +63,7 @@ def _columns(graph: Graph) -> Callable[[int, int], Values]:
     return read
 
 
-def _step(graph: Graph) -> Callable[[Values], Values]:
+def _step(graph: Graph) -> Callable[[Float64Array], Float64Array]:
     """What multiplies by S."""
     count, neighbors = graph.num_nodes, graph.neighbors()
     root = 1 / np.sqrt(graph.degrees + 1.0)
@@ -73,7 +72,7 @@ def _step(graph: Graph) -> Callable[[Values], Values]:
         matrix = sp.csr_array(sp.diags_array(root) @ (ones + sp.eye_array(count)) @ sp.diags_array(root))
         return lambda values: np.asarray(matrix @ values)
 
-    def by_blocks(values: Values) -> Values:
+    def by_blocks(values: Float64Array) -> Float64Array:
         scaled = values * root[:, None]
         found = scaled.copy()
         for low, ptr, others in neighbors.blocks():
@@ -85,7 +84,6 @@ def _step(graph: Graph) -> Callable[[Values], Values]:
     return by_blocks
 
 
-def without_itself(inverse: Values, targets: Values) -> Values:
+def without_itself(inverse: Float64Array, targets: Float64Array) -> Float64Array:
     """What ridge regression without each row says of that row, [M, C], from the inverse of all rows, [M, M]."""
-    answers: Values = targets - (inverse @ targets) / inverse.diagonal()[:, None]
-    return answers
+    return targets - (inverse @ targets) / inverse.diagonal()[:, None]

@@ -56,8 +56,7 @@ class ValueAudit:
     @property
     def surprising(self) -> BoolArray:
         """Values that are further away than 99 of 100 validation nodes, [L]."""
-        found: BoolArray = self.surprise > self.threshold
-        return found
+        return self.surprise > self.threshold
 
     @property
     def by_chance(self) -> int:
@@ -139,5 +138,4 @@ def _effects(model: Model) -> Float64Array:
         without = np.abs(without_each(ranking)[:, :, 0].cpu().numpy() - truth[:, None])  # [T, K]
         gains = np.nan_to_num(without - error[:, None])
         np.add.at(total, ranking.positions[:, : ranking.num_nearest].cpu().numpy(), gains)
-    effects: Float64Array = total / len(graph.validation)
-    return effects
+    return total / len(graph.validation)

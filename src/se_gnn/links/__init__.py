@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from se_gnn.links.explain import NeighborVote, PairExplanation, PairInfo
+from se_gnn.links.explain import NeighborVote, PairExplanation
 from se_gnn.links.recommendations import Recommendations, recommend
 
 if TYPE_CHECKING:
@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 __all__ = [
     "NeighborVote",
     "PairExplanation",
-    "PairInfo",
     "Recommendation",
     "Recommendations",
     "SEGNNLinkPredictor",

@@ -25,32 +25,22 @@ from se_gnn.graph.arrays import BoolArray, FloatArray, IntArray, row_entries, ro
 
 @dataclass(frozen=True, slots=True)
 class LinkType:
-    """What kind of link is asked for.
+    """What kind of link is asked for."""
 
-    Args:
-        name: type of the edge, or the two node types, "customer - product"; empty if there is one type only.
-        edge_type: its number among the edge types; None: edges have no types.
-        directed: whether (u, v) and (v, u) are different links.
-        ends: node types that such links join, source first; without directions both orders are listed.
-    """
-
-    name: str
-    edge_type: int | None
-    directed: bool
+    name: str  # type of the edge, or the two node types, "customer - product"; empty if there is one type only
+    edge_type: int | None  # its number among the edge types; None: edges have no types
+    directed: bool  # whether (u, v) and (v, u) are different links
+    # node types that such links join, source first; without directions both orders are listed
     ends: frozenset[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Neighbors:
-    """Neighbors of each node in one direction, each once, ascending.
+    """Neighbors of each node in one direction, each once, ascending."""
 
-    Shapes:
-        - **ptr:** :math:`(N + 1,)`, **nodes**, **shares** (weight of the edge over the heaviest at that node)
-    """
-
-    ptr: IntArray
+    ptr: IntArray  # [N + 1]
     nodes: IntArray
-    shares: FloatArray
+    shares: FloatArray  # weight of the edge over the heaviest at that node
 
     @classmethod
     def of(cls, ends: IntArray, weights: FloatArray | None, num_nodes: int) -> Neighbors:

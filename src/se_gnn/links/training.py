@@ -37,16 +37,11 @@ SIDE_PULL = 3.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contest:
-    """Hidden links against tempting pairs.
+    """Hidden links against tempting pairs."""
 
-    Shapes:
-        - **ends:** :math:`(n, M, 2)`, **alike** (whether the ends can be compared): :math:`(n, M)`
-        - **sides:** the neighbors of the sources of all pairs that may vote, and those of the targets
-    """
-
-    ends: IntArray
-    alike: Float64Array
-    sides: tuple[Voters, ...]
+    ends: IntArray  # [n, M, 2]
+    alike: Float64Array  # whether the ends can be compared, [n, M]
+    sides: tuple[Voters, ...]  # the neighbors of the sources of all pairs that may vote, and those of the targets
 
     @property
     def rows(self) -> IntArray:
@@ -87,8 +82,7 @@ def learn(
 
 
 def _exp(logarithms: Tensor) -> Float64Array:
-    found: Float64Array = logarithms.detach().double().exp().numpy()
-    return found
+    return logarithms.detach().double().exp().numpy()
 
 
 def make_contest(links: list[Links], attributes: Attributes, *, seed: int) -> Contest:

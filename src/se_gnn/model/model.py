@@ -43,26 +43,17 @@ class StoredIn:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """All that predicting and explaining needs. A model is never changed: `with_...` make another one.
+    """All that predicting and explaining needs. A model is never changed: `with_...` make another one."""
 
-    Args:
-        encoder: gives each node its embedding.
-        graph: its labeled nodes are the cases that vote.
-        settings: what is compared, and how many cases vote.
-        facts: how it was trained, and how well it did.
-        history: edits of the labeled nodes since it was trained, oldest first.
-        max_memory: memory that a comparison may take, such as ``"4GB"``; None: a quarter of what is free.
-        stored: the folder that it was loaded from or saved to first; None: none.
-        embedded: what another model has computed that serves this one as well; anything else is left aside.
-    """
-
-    encoder: Encoder
-    graph: Graph
-    settings: Resolved
-    facts: RunFacts = field(default_factory=RunFacts)
-    history: tuple[dict[str, Any], ...] = ()
+    encoder: Encoder  # gives each node its embedding
+    graph: Graph  # its labeled nodes are the cases that vote
+    settings: Resolved  # what is compared, and how many cases vote
+    facts: RunFacts = field(default_factory=RunFacts)  # how it was trained, and how well it did
+    history: tuple[dict[str, Any], ...] = ()  # edits of the labeled nodes since it was trained, oldest first
+    # memory that a comparison may take, such as `"4GB"`; None: a quarter of what is free
     max_memory: int | str | None = None
-    stored: StoredIn | None = None
+    stored: StoredIn | None = None  # the folder that it was loaded from or saved to first; None: none
+    # what another model has computed that serves this one as well; anything else is left aside
     embedded: Embedded = None  # type: ignore[assignment]  # made below
     _ranker: Ranker | None = field(default=None, repr=False)  # of a model with other labels
 

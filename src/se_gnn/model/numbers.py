@@ -143,21 +143,16 @@ def calibrate_intervals(
 
 
 def prediction_intervals(
-    model: Model,
-    nodes: IntArray | None = None,
-    *,
-    coverage: float = COVERAGE,
-    calibrate_on: CalibrateOn = "auto",
-    prediction: NumberPrediction | None = None,
+    model: Model, nodes: IntArray | None = None, *, coverage: float = COVERAGE, calibrate_on: CalibrateOn = "auto"
 ) -> Intervals:
     """Intervals that hold the number of a node with a probability of at least ``coverage``.
 
-    The arguments are those of :func:`calibrate_intervals`; ``prediction`` is that of the same nodes, if it is known.
+    The arguments are those of :func:`calibrate_intervals`.
     """
     calibration = calibrate_intervals(model, coverage=coverage, calibrate_on=calibrate_on)
     if calibration is None:
         raise InputError(f"{model.graph.name} has no calibration or validation nodes, which intervals need")
-    return calibration.around(predict_numbers(model, nodes) if prediction is None else prediction)
+    return calibration.around(predict_numbers(model, nodes))
 
 
 def check_coverage(coverage: float) -> None:

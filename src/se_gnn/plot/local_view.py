@@ -24,18 +24,13 @@ class LocalView:
 
     A limit on the edges (`max_edges`) may keep an edge in a local graph but not its path to the center;
     the nodes of such edges stand on the outermost ring.
-
-    Shapes:
-        - **nodes:** :math:`(P,)` ids, the center first; **hops:** :math:`(P,)` from the center, hidden edges counted
-        - **edge_ids:** :math:`(S,)`; **edges:** :math:`(S, 2)` node ids
-        - **similarity:** :math:`(S,)`, NaN for an edge that nothing is matched with; **numbers:** one tuple per edge
     """
 
-    nodes: IntArray
-    hops: IntArray
-    edge_ids: IntArray
-    edges: IntArray
-    similarity: FloatArray
+    nodes: IntArray  # ids, the center first, [P]
+    hops: IntArray  # from the center, hidden edges counted, [P]
+    edge_ids: IntArray  # [S]
+    edges: IntArray  # node ids, [S, 2]
+    similarity: FloatArray  # NaN for an edge that nothing is matched with, [S]
     numbers: tuple[tuple[int, ...], ...]  # 1, 2, ...: the numbered edges of the explained node that it stands for
     hidden: int  # edges of the local graph that are not shown
 

@@ -215,8 +215,7 @@ def _steps(path: Points) -> Points:
 
 def _across(step: Points) -> Points:
     """The direction to the left of a step, of length 1."""
-    left: Points = np.array([-step[1], step[0]]) / max(float(np.linalg.norm(step)), 1e-9)
-    return left
+    return np.array([-step[1], step[0]]) / max(float(np.linalg.norm(step)), 1e-9)
 
 
 def edge_strengths(similarity: FloatArray) -> FloatArray:
@@ -230,8 +229,7 @@ def edge_strengths(similarity: FloatArray) -> FloatArray:
         return np.zeros(len(similarity), dtype=np.float32)
     low, high = similarity[known].min(), similarity[known].max()
     share = (similarity - low) / (high - low) if high > low else np.ones_like(similarity)
-    strengths: FloatArray = np.where(known, _LEAST + (1 - _LEAST) * share, 0).astype(np.float32)
-    return strengths
+    return np.where(known, _LEAST + (1 - _LEAST) * share, 0).astype(np.float32)
 
 
 def _curve(ends: Points, control: Points) -> Points:

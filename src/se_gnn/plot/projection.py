@@ -40,8 +40,7 @@ def evenly(points: Points) -> Points:
     if len(points) < 2:
         return np.zeros_like(points)
     ranks = np.argsort(np.argsort(points, axis=0, kind="stable"), axis=0, kind="stable")
-    spaced: Points = 2 * ranks / (len(points) - 1) - 1
-    return spaced
+    return 2 * ranks / (len(points) - 1) - 1
 
 
 def apart(points: Points, least: float) -> Points:
@@ -70,8 +69,7 @@ def _tsne(vectors: npt.NDArray[Any]) -> Points:
         perplexity=min(_PERPLEXITY, (len(vectors) - 1) / 3), init="random", random_state=0, max_iter=500,
         method="exact" if few else "barnes_hut", n_jobs=1,
     )  # fmt: skip
-    points: Points = np.asarray(model.fit_transform(np.asarray(vectors, dtype=np.float64)), dtype=np.float64)
-    return points
+    return np.asarray(model.fit_transform(np.asarray(vectors, dtype=np.float64)), dtype=np.float64)
 
 
 def _principal(vectors: npt.NDArray[Any]) -> Points:

@@ -1,15 +1,6 @@
 """Rankings of the cases, the vote of the nearest, and everything that can be computed from a ranking."""
 
-from se_gnn.ranking.ranking import (
-    NO_CASE,
-    SPARE,
-    Cases,
-    NearestPerClass,
-    Ranker,
-    Ranking,
-    WhatIf,
-    nearest_per_class,
-)
+from se_gnn.ranking.ranking import NO_CASE, SPARE, Cases, NearestPerClass, Ranker, Ranking, WhatIf, nearest_per_class
 from se_gnn.ranking.removals import (
     NEVER,
     ONLY_CLASSES,
@@ -22,7 +13,7 @@ from se_gnn.ranking.removals import (
     without_each,
 )
 from se_gnn.ranking.shapley import ShapleyValues, knn_shapley, shapley_values
-from se_gnn.ranking.vote import Answers, ClassAnswers, NumberAnswers, contributions, tally, vote
+from se_gnn.ranking.vote import Answers, ClassAnswers, NumberAnswers, tally, vote
 
 __all__ = [
     "NEVER",
@@ -41,7 +32,6 @@ __all__ = [
     "SmallestSet",
     "SmallestSets",
     "WhatIf",
-    "contributions",
     "decided_removals",
     "knn_shapley",
     "nearest_per_class",

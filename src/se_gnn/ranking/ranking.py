@@ -212,13 +212,6 @@ class Ranking:
         """The first ranks alone."""
         return self if depth >= self.depth else dataclasses.replace(self, nearest=self.nearest.first(depth))
 
-    def without(self, ranks: Sequence[int]) -> Ranking:
-        """The same without the cases of some ranks (0: the nearest), as if they were not labeled."""
-        kept = np.delete(np.arange(self.depth), np.asarray(ranks, dtype=np.int64))
-        columns = torch.from_numpy(kept).to(self.overall.device).expand(len(self), -1)
-        left = self.num_cases - (self.depth - len(kept))
-        return dataclasses.replace(self, nearest=self.nearest.columns(columns), num_cases=left)
-
     def cpu(self) -> Ranking:
         """The same in the memory of the host."""
         return dataclasses.replace(self, nearest=self.nearest.cpu())
@@ -368,15 +361,10 @@ class Ranker:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NearestPerClass:
-    """For each query and class the most similar case of that class.
+    """For each query and class the most similar case of that class."""
 
-    Shapes:
-        - **nodes:** :math:`(T, C)` ids of the cases, -1 if a class has no case besides the query itself
-        - **similarity:** :math:`(T, C)` overall similarity, -inf there
-    """
-
-    nodes: IntArray
-    similarity: FloatArray
+    nodes: IntArray  # ids of the cases, -1 if a class has no case besides the query itself, [T, C]
+    similarity: FloatArray  # overall similarity, -inf there, [T, C]
 
     def rows(self, rows: IntArray) -> NearestPerClass:
         """Those of some queries."""

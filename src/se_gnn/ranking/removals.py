@@ -48,11 +48,11 @@ ONLY_CLASSES = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class SmallestSet:
-    """Cases (ids, nearest first), the class that is predicted if they are changed, and all class probabilities then."""
+    """The fewest cases (ids, nearest first) that change a prediction, and what is predicted then."""
 
-    nodes: IntArray
+    nodes: tuple[int, ...]
     predicted: int
     probabilities: tuple[float, ...]
 
@@ -90,7 +90,8 @@ class SmallestSets:
         """The i-th set; None: no number of cases changes that prediction."""
         if self.sizes[i] < 0:
             return None
-        return SmallestSet(self.nodes(i), int(self.becomes[i]), tuple(self.probabilities[i].tolist()))
+        nodes, probabilities = tuple(self.nodes(i).tolist()), tuple(self.probabilities[i].tolist())
+        return SmallestSet(nodes, int(self.becomes[i]), probabilities)
 
     def nodes(self, i: int) -> IntArray:
         """The cases (ids) of the i-th set, nearest first; empty if there is none."""

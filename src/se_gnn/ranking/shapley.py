@@ -39,14 +39,9 @@ class ShapleyValues:
 def shapley_values(
     rankings: Iterable[Ranking], cases: Cases, truth: IntArray, *, num_orders: int, generator: np.random.Generator
 ) -> ShapleyValues:
-    """Values of the cases in the votes on some queries.
+    """Values of the ``cases`` in the votes on some queries, by their complete ``rankings``.
 
-    Args:
-        rankings: of the queries, complete.
-        cases: those that vote.
-        truth: known classes of all nodes, [N].
-        num_orders: P.
-        generator: draws the orders.
+    ``truth`` are the known classes of all nodes, [N]. The ``generator`` draws the orders, P.
     """
     orders = np.array([generator.permutation(len(cases)) for _ in range(num_orders)], dtype=np.int64)
     unweighted, gains, count = np.zeros(len(cases)), np.zeros((num_orders, len(cases))), 0

@@ -21,7 +21,7 @@ from se_gnn.errors import InputError
 from se_gnn.explain import explain
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import IntArray
-from se_gnn.graph.spread import listed_nodes
+from se_gnn.graph.spread import listed_nodes, spread
 from se_gnn.labels import Audit, AuditRow, Certificates, Finding, audit, certify
 from se_gnn.labels.novelty import Novelty, page_novelty
 from se_gnn.model import Model, Prediction
@@ -86,7 +86,7 @@ def report_html(
     graph, settings = trained.graph, trained.in_use
     if k < 1:
         raise InputError(f"k must be at least 1, got {k}")
-    wanted = None if nodes is None else _checked(nodes, graph.num_nodes)
+    wanted = None if nodes is None else np.array(list(dict.fromkeys(graph.node_ids(nodes).tolist())), dtype=np.int64)
     nodes = listed_nodes(graph) if wanted is None else np.union1d(listed_nodes(graph), wanted)
     every = len(nodes) == graph.num_nodes
     if not every:
@@ -196,10 +196,7 @@ def _few_labeled(graph: Graph) -> bool:
 def _looked_at(graph: Graph, nodes: IntArray) -> IntArray:
     """Those of some nodes that are predicted, as many as there is time for, evenly spread."""
     most = max(FEWEST_NODES, MOST_PAIRS // max(1, len(graph.train)))
-    candidates = nodes[np.isin(nodes, graph.candidates)]
-    if len(candidates) <= most:
-        return candidates
-    return candidates[np.linspace(0, len(candidates) - 1, most).astype(np.int64)]
+    return spread(nodes[np.isin(nodes, graph.candidates)], most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,18 +244,9 @@ def pairs_html(explanations: Sequence[PairExplanation], *, title: str) -> str:
 def _page(template: str, title: str, num_classes: int, **values: Any) -> str:
     style, code = stylesheet(num_classes), script()
     policy, environment = content_policy(style, code), page_environment()
-    text: str = environment.get_template(template).render(
+    return environment.get_template(template).render(
         title=title, version=__version__, style=style, script=code, policy=policy, **values
     )
-    return text
-
-
-def _checked(nodes: Sequence[int] | IntArray, num_nodes: int) -> IntArray:
-    ids = np.array(list(dict.fromkeys(int(node) for node in nodes)), dtype=np.int64)  # each once
-    missing = ids[(ids < 0) | (ids >= num_nodes)]
-    if len(missing):
-        raise InputError(f"nodes must be between 0 and {num_nodes - 1}, got {missing[0]}")
-    return ids
 
 
 def content_policy(style: str, script: str) -> str:

@@ -44,15 +44,9 @@ class PredictionTable(NamedTuple):
 def prediction_table(
     prediction: Prediction, graph: Graph, *, explained: IntArray, novelty: Novelty | None = None
 ) -> PredictionTable:
-    """The predictions of all nodes of a graph, or of some, in the order of the nodes.
+    """The predictions of all nodes of a graph, or of some, ascending; the ``explained`` ones (ids) become links.
 
-    The ``explained`` ones become links. A node that is too unlike anything known has no answer, -1 in the columns.
-
-    Args:
-        prediction: of nodes in ascending order.
-        graph: their graph.
-        explained: ids of predicted nodes.
-        novelty: of these nodes; None: every node has an answer.
+    A node that is too unlike anything known has no answer, -1 in the columns; without ``novelty`` every node has one.
     """
     predicted, closest = prediction.nodes, prediction.cases[:, 0]
     answered = np.ones(len(predicted), dtype=bool) if novelty is None else ~novelty.of(predicted).abstains

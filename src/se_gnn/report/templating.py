@@ -37,9 +37,9 @@ def stylesheet(num_classes: int) -> str:
     return "\n".join(asset(name) for name in STYLES) + class_colors(num_classes)
 
 
-def script(names: tuple[str, ...] = SCRIPTS) -> str:
-    """Modules as one: what they import from one another is there already."""
-    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", asset(name))) for name in names)
+def script() -> str:
+    """All modules as one: what they import from one another is there already."""
+    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", asset(name))) for name in SCRIPTS)
 
 
 def class_colors(num_classes: int) -> str:

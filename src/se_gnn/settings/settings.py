@@ -172,15 +172,18 @@ class Resolved:
         """Whether the user gave this setting."""
         return name in self.asked.given
 
-    def among(self, labeled: int) -> Resolved:
-        """The same for so many labeled nodes: all of them vote if there are fewer than a K that training chose."""
+    def among(self, labeled: int, of: str = "labeled nodes", remedy: str = "keep more labels") -> Resolved:
+        """The same for so many labeled nodes: all of them vote if there are fewer than a K that training chose.
+
+        Any other K is refused; the error calls the nodes ``of`` and ends with the ``remedy``.
+        """
         wanted = self.vote.num_nearest
         if wanted <= labeled:
             return self
         if self.origin["num_nearest"] not in ("validation", "graph"):
             raise InputError(
-                f"num_nearest must be between 1 and the {labeled} labeled nodes, got {wanted}: train with a smaller "
-                "num_nearest, or keep more labels"
+                f"num_nearest must be between 1 and the {labeled} {of}, got {wanted}: train with a smaller "
+                f"num_nearest, or {remedy}"
             )
         return dataclasses.replace(self, vote=dataclasses.replace(self.vote, num_nearest=labeled))
 

@@ -21,16 +21,9 @@ import scipy.sparse as sp
 from se_gnn.errors import InputError
 from se_gnn.graph import RawTable
 from se_gnn.graph.arrays import Features, IntArray, dense
-from se_gnn.graph.columns import (
-    NO_TEXT,
-    BooleanColumn,
-    CategoryColumn,
-    Column,
-    DateColumn,
-    NumberColumn,
-    TextColumn,
-)
+from se_gnn.graph.columns import NO_TEXT, BooleanColumn, CategoryColumn, Column, DateColumn, NumberColumn, TextColumn
 from se_gnn.graph.rows import Texts
+from se_gnn.tables.node_types import SPARSE_BELOW
 from se_gnn.tables.settings import ColumnSummary
 from se_gnn.tables.source import Table
 from se_gnn.tables.values import Parsed, check_kinds, is_key, parse_column
@@ -43,7 +36,6 @@ NAMES_ROWS = "nearly unique, so treated as an identifier"
 HEAVY_TAIL = 6.0  # standard deviations from the mean beyond which numbers are compared by their magnitude
 FARTHEST = 1e9  # standard deviations from the mean that a feature says
 SMALLEST = 1e-30
-SPARSE_BELOW = 0.1  # share of features that are not 0, below which a table with texts is kept sparse
 GIVES_AWAY = 0.99  # balanced accuracy of a small tree on rows that it has not seen
 FOLDS = 3
 FEWEST_ROWS = 5  # of a class, for a score that means anything

@@ -178,8 +178,7 @@ class GivenTables:
         blocks = list(self.typed_features())
         if self.like is None:
             return dense_if_filled(blocks)
-        whole: Features = features_like(self.like.nodes.features, sp.vstack(blocks)).whole()
-        return whole
+        return features_like(self.like.nodes.features, sp.vstack(blocks)).whole()
 
     @property
     def columns(self) -> tuple[Column, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +87,7 @@ class Imported:
                 sink = pa.BufferOutputStream()
                 pa_parquet.write_table(table, sink)
                 tables[names[what][one]] = sink.getvalue().to_pybytes()
-        record = {"settings": self.settings.to_dict(), "summary": self.summary.to_dict(), "tables": names}
+        record = {"settings": asdict(self.settings), "summary": asdict(self.summary), "tables": names}
         return {ABOUT: json.dumps(record, indent=1, ensure_ascii=False).encode(), **tables}
 
 

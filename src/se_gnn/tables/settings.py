@@ -8,7 +8,6 @@ import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from se_gnn.display.text import pad, shorten, width
 from se_gnn.errors import InputError
@@ -182,10 +181,6 @@ class ImportSettings:
                 found[role] = given
         return found
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return dataclasses.asdict(self)
-
 
 def _column_of(role: str, given: str | Mapping[str, str], type_name: str) -> str:
     """The column that has a role in the table of a type."""
@@ -247,13 +242,9 @@ class Summary:
     number: str | None = None  # what is known of the number to predict; None: classes are predicted
     suggestion: str = ""  # options with which edges would carry more
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return dataclasses.asdict(self)
-
     def to_json(self) -> str:
         """JSON, for programs."""
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False, ensure_ascii=False)
+        return json.dumps(dataclasses.asdict(self), indent=2, allow_nan=False, ensure_ascii=False)
 
     def __str__(self) -> str:
         labeled = self.num_nodes - self.unlabeled if self.number else sum(self.classes.values())

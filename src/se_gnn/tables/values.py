@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from se_gnn.errors import InputError
-from se_gnn.graph.arrays import BoolArray, Float64Array, IntArray
+from se_gnn.graph.arrays import LARGEST_WHOLE, BoolArray, Float64Array, IntArray
 from se_gnn.graph.columns import TABLE_KINDS
 from se_gnn.graph.edge_values import NO_TIME
 from se_gnn.tables.source import Table
@@ -32,7 +32,6 @@ HALF = 0.5  # share of numbers from which on categories may be meant as numbers
 FEW = 20  # distinct values that are categories in a table of any size
 MOST_DECIMALS = 6
 SECONDS_A_DAY = 86_400
-LARGEST_WHOLE = 2**53  # from here on a float no longer tells neighboring whole numbers apart
 MOSTLY_DISTINCT = 0.95  # share of different whole numbers above which a column is a key
 FEWEST_KEYS = 50  # fewest rows for that decision
 

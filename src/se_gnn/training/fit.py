@@ -52,7 +52,6 @@ from se_gnn.training.portfolio import (
     offered_recipes,
     single_recipe,
     unused_edge_data,
-    why_offered,
     why_recipe,
     with_members,
     worth_more_epochs,
@@ -219,15 +218,14 @@ class _Fit:
         validated = len(self.graph.validation) > 0
         variants = {"training": single_recipe(self.graph, self.settings)}
         if selection.portfolio:
-            recipes = offered_recipes(self.graph, self.settings)
+            recipes, why_offered = offered_recipes(self.graph, self.settings)
             variants = recipes if validated else {name: recipes[name] for name in list(recipes)[:1]}
         self.planned = len(variants) + members - 1
         self._train_all([_Planned(name, settings, self.seed) for name, settings in variants.items()])
         best = self._best_outside(self.finished, -1)
         decisions = []
         if selection.portfolio:
-            offered = why_offered(self.graph) if validated else []
-            decisions = [why_recipe(self.finished, best, selection.best_by), *offered]
+            decisions = [why_recipe(self.finished, best, selection.best_by), *(why_offered if validated else ())]
         others = [_Planned(f"{best.name}-{i + 1}", best.settings, member_seed(self.seed, i)) for i in range(1, members)]
         chosen = [best, *self._train_all(others)]
         unused = unused_edge_data(self.graph, best.settings)

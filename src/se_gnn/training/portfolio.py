@@ -33,48 +33,46 @@ FIRST_LOOK = 40  # epochs after which recipes that are clearly behind are given 
 BEHIND = 1.0  # standard errors of the leader's figure that are clearly behind
 
 
-def offered_recipes(graph: Graph, settings: Resolved) -> dict[str, Resolved]:
-    """The recipes that validation nodes choose from, as complete settings. Settings that the user gave hold in all.
+def offered_recipes(graph: Graph, settings: Resolved) -> tuple[dict[str, Resolved], list[Decision]]:
+    """The recipes that validation nodes choose from, as complete settings; the reasons if most graphs have others.
+
+    Settings that the user gave hold in all recipes.
 
     >>> from se_gnn.settings import Settings
     >>> graph = Graph.build(features=[[0.0]] * 4, edges=[], labels=[0, 1, 0, 1], train=[0, 1], validation=[2, 3])
-    >>> several = offered_recipes(graph, Settings.of("best", steps=3).resolve(graph))
+    >>> several, _ = offered_recipes(graph, Settings.of("best", steps=3).resolve(graph))
     >>> {name: (one.encoder.steps, one.encoder.aggregation) for name, one in several.items() if name != "sparing"}
     {'smooth': (3, 'pagerank'), 'near': (3, 'pagerank'), 'steps': (3, 'steps'), 'layers': (3, 'layers')}
     """
-    return {name: settings.with_recipe(name) for name in _offered(graph)[0]}
+    names, decisions = _offered(graph, settings)
+    return {name: settings.with_recipe(name) for name in names}, decisions
 
 
-def why_offered(graph: Graph) -> list[Decision]:
-    """The reason, if a graph is offered other recipes than most."""
-    _, decision = _offered(graph)
-    return [] if decision is None else [decision]
-
-
-def _offered(graph: Graph) -> tuple[Sequence[str], Decision | None]:
+def _offered(graph: Graph, settings: Resolved) -> tuple[Sequence[str], list[Decision]]:
     """Names of recipes, the first one first in doubt, and why they are others than those for every graph.
 
-    ``weighted`` comes first if attributes are weights of words. ``columns`` is offered too if at least half of the
-    columns of a table are numbers, unless the pieces of all columns would be too many numbers. If nodes have no
-    attributes but those that their edges give, recipes that expect a node to be like its neighbors are left out: a few
-    validation nodes could choose them by chance alone.
+    ``weighted`` comes first if attributes are weights of words, unless the user said how attributes are scaled: then it
+    would be ``smooth`` once more. ``columns`` is offered too if at least half of the columns of a table are numbers,
+    unless the pieces of all columns would be too many numbers. If nodes have no attributes but those that their edges
+    give, recipes that expect a node to be like its neighbors are left out: a few validation nodes could choose them by
+    chance alone.
     """
     if graph.predicts_numbers:
-        return _number_recipes(graph), None
+        return _number_recipes(graph), []
     columns = graph.columns
-    if columns is None and _weights_of_words(graph):
+    if columns is None and not settings.is_given("attribute_scaling") and _weights_of_words(graph):
         reason = "few attributes of a node are not 0, and these are weights, as of the words of a text"
-        return ["weighted", *RECIPES], Decision("recipe 'weighted' is offered first", reason)
+        return ["weighted", *RECIPES], [Decision("recipe 'weighted' is offered first", reason)]
     if columns is None or not isinstance(graph.features, np.ndarray):
-        return list(RECIPES), None
+        return list(RECIPES), []
     if all(isinstance(column, StructureColumn) for column in columns):
         recipes = f"recipes {', '.join(FOR_ROLES)} are offered"
-        return FOR_ROLES, Decision(recipes, "nodes have no attributes of their own")
+        return FOR_ROLES, [Decision(recipes, "nodes have no attributes of their own")]
     numbers, total = sum(type(column) is NumberColumn for column in columns), len(columns)  # not those that edges give
     if 2 * numbers < total or graph.features.size * PIECES > MOST_PIECES:
-        return list(RECIPES), None
+        return list(RECIPES), []
     decision = Decision("recipe 'columns' is offered too", f"{numbers} of {total} node columns are numbers")
-    return [*RECIPES, "columns"], decision
+    return [*RECIPES, "columns"], [decision]
 
 
 def _weights_of_words(graph: Graph) -> bool:

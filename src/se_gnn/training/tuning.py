@@ -106,7 +106,7 @@ class Tuning:
         if not isinstance(self.base.objective, VoteObjective):
             raise InputError("tune searches the recipes of preset 'best': objective must be 'vote'")
         self.graph, self.asked, self.folder, self.seed, self.device = graph, asked, folder, seed, device
-        self.recipes = offered_recipes(graph, self.base)
+        self.recipes, _ = offered_recipes(graph, self.base)
         self.space = _space(self.recipes)
         self.optuna.logging.set_verbosity(self.optuna.logging.ERROR)
         self.study = self.optuna.create_study(

@@ -35,15 +35,10 @@ _UsageError: Any = typer.BadParameter.__base__  # Click's, which Typer brings un
 
 @dataclass(frozen=True, slots=True)
 class Only:
-    """Marks an option that only some calls read: elsewhere it is an error, and --help lists it under a heading.
+    """Marks an option that only some calls read: elsewhere it is an error, and --help lists it under a heading."""
 
-    Attributes:
-        situation: which calls, as "with --coverage"; "without ..." are the ordinary calls, which have no heading.
-        holds: whether a call with these values is one of them.
-    """
-
-    situation: str
-    holds: Callable[[Mapping[str, Any]], bool]
+    situation: str  # which calls, as "with --coverage"; "without ..." are the ordinary calls, which have no heading
+    holds: Callable[[Mapping[str, Any]], bool]  # whether a call with these values is one of them
 
 
 def beside(option: str) -> Only:

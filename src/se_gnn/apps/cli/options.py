@@ -79,19 +79,12 @@ Nodes = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a command takes under one name of ``--set``.
+    """What a command takes under one name of ``--set``."""
 
-    Attributes:
-        kind: type of the value.
-        least: smallest value of a number.
-        most: largest value of a number.
-        only: the calls that read it; None: all.
-    """
-
-    kind: type
-    least: float = -math.inf
-    most: float = math.inf
-    only: Only | None = None
+    kind: type  # type of the value
+    least: float = -math.inf  # smallest value of a number
+    most: float = math.inf  # largest value of a number
+    only: Only | None = None  # the calls that read it; None: all
 
     def read(self, name: str, value: Any) -> Any:
         """A value with the type of the setting."""

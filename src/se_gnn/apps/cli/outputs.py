@@ -82,7 +82,7 @@ def check_import_folder(folder: Path, *, overwrite: bool) -> None:
     def is_ours(name: str) -> bool:
         return ours and (is_graph_file(name) or is_import_file(name))
 
-    check_folder(folder, "graph", is_ours, ours, "", overwrite=overwrite)
+    check_folder(folder, "graph", is_ours, ours, None, overwrite=overwrite)
 
 
 def check_folder(
@@ -90,16 +90,15 @@ def check_folder(
     what: str,
     is_ours: Callable[[str], bool],
     finished: bool,
-    work: str,
+    work: str | None,
     *,
     overwrite: bool,
-    resume: bool | None = None,
+    resume: bool = False,
 ) -> None:
     """Refuse an output folder with other files, or with results that the options do not replace.
 
     ``is_ours`` says which files belong to ``what`` (a "model") that it will hold, and ``finished`` whether it holds one
-    already. ``work`` is the folder inside for unfinished work, empty if there is none; without ``resume`` that is never
-    continued.
+    already. ``work`` is the folder inside for unfinished work; None: work is never continued.
     """
     from se_gnn.files import visible_names
 
@@ -114,7 +113,7 @@ def check_folder(
     if foreign:
         listed = ", ".join(foreign[:3]) + (", ..." if len(foreign) > 3 else "")
         raise InputError(f"{folder} exists and holds other files ({listed}); name another folder")
-    begun, noun = resume is not None and (folder / work).is_dir(), work.removeprefix(".")
+    begun, noun = work is not None and (folder / work).is_dir(), (work or "").removeprefix(".")
     if finished and resume and not begun:
         raise InputError(f"{folder} holds a finished {what}: there is nothing to resume; --overwrite replaces it")
     if overwrite or resume:

@@ -28,13 +28,7 @@ from se_gnn.apps.cli.options import (
     rare,
     shows_progress,
 )
-from se_gnn.apps.cli.outputs import (
-    TRAINING,
-    check_import_folder,
-    check_model_folder,
-    output_folder,
-    rank_device,
-)
+from se_gnn.apps.cli.outputs import TRAINING, check_import_folder, check_model_folder, output_folder, rank_device
 from se_gnn.display.terminal import count, paragraph, table
 from se_gnn.errors import InputError
 from se_gnn.optional import require
@@ -122,10 +116,7 @@ def train(
     seed: Seed = 0,
     overwrite: Overwrite = False,
     resume: Annotated[bool, typer.Option("--resume", help="Resume the interrupted training in DIR."), OF_NODES] = False,
-    task: Annotated[
-        Task,
-        rare(None, "nodes: predict a class or number of nodes; links: predict edges."),
-    ] = Task.nodes,
+    task: Annotated[Task, rare(None, "nodes: predict a class or number of nodes; links: predict edges.")] = Task.nodes,
     preset: Annotated[
         Preset | None,
         rare(None, "Settings to start from: best, or those of the paper or its authors.  [default: best]"),

@@ -157,8 +157,7 @@ class Views:
     def render(self, template: str, snapshot: Snapshot, **values: Any) -> str:
         """A page about a snapshot."""
         known = snapshot.once("known", lambda: _known_of(snapshot))
-        text: str = self._pages.environment.get_template(template).render(**known, **values)
-        return text
+        return self._pages.environment.get_template(template).render(**known, **values)
 
 
 def _attached(name: str, content: str | bytes, kind: str) -> Response:
@@ -238,7 +237,7 @@ def node_values(snapshot: Snapshot, state: NodeState) -> dict[str, Any]:
         if rank:
             explanation = comparison.explain(rank + 1, what_if=state.what_if, attributes=True)[0]
     if snapshot.novelty is not None:
-        explanation = explanation.abstaining(snapshot.novelty.of(np.array([state.node])).abstention(state.node))
+        explanation = explanation.abstaining(snapshot.novelty.abstention(state.node))
     part = node_part(explanation, [rank], crucial_edges=state.crucial_edges, href=partial(node_href, snapshot.graph))
     own = snapshot.comparisons.own(state.node) if state.changed else explanation
     labeled = len(snapshot.graph.train)

@@ -28,7 +28,7 @@ from se_gnn.files import sha256
 from se_gnn.graph.arrays import IntArray
 from se_gnn.graph.spread import listed_nodes
 from se_gnn.graph.storage import graph_digest
-from se_gnn.labels.novelty import Judge, Novelty, page_novelty
+from se_gnn.labels.novelty import Judge, page_novelty
 from se_gnn.model import Model, Prediction
 from se_gnn.model.folder import is_links_folder, load_model, model_digest
 from se_gnn.model.numbers import Calibration, NumberPrediction, calibrate_intervals, predict
@@ -106,8 +106,9 @@ class Snapshot:
         self.prediction: Prediction | NumberPrediction | None = None
         self.table: NodeTable | None = None
         self.map: MapAnswer | None = None
-        self.novelty: Novelty | Judge | None = None  # None: it is not judged
+        self.novelty: Judge | None = None  # None: it is not judged
         self._once: dict[str, Any] = {}
+        self._tables = lru_cache(MOST_TABLES)(self._table_with)
         self.graph = model.graph if isinstance(model, Model) else model.graph_
         if isinstance(model, Model):
             with turn():
@@ -195,10 +196,6 @@ class Snapshot:
         assert self.table is not None
         return self.table if self.table.at(node) >= 0 else self._tables(node)
 
-    @cached_property
-    def _tables(self) -> Callable[[int], NodeTable]:
-        return lru_cache(MOST_TABLES)(self._table_with)
-
     def _table_with(self, node: int) -> NodeTable:
         found, listed = self.predicted(np.array([node])), self.table
         assert listed is not None
@@ -222,7 +219,7 @@ class Store:
     """Holds the current snapshot; with a folder, watches it."""
 
     def __init__(self, snapshot: Snapshot, folder: Path | None = None, graph: Path | None = None) -> None:
-        self._snapshot, self.folder, self.graph_folder = snapshot, folder, graph
+        self.snapshot, self.folder, self.graph_folder = snapshot, folder, graph  # the snapshot: what is served now
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self.refused: str | None = None  # why the folder's model is not the one that is served
@@ -236,11 +233,6 @@ class Store:
     def of_model(cls, trained: Model | SEGNNLinkPredictor) -> Store:
         """A model that is in memory."""
         return cls(Snapshot(trained, "memory"))
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """What is served now."""
-        return self._snapshot
 
     def start(self) -> None:
         """Prepare the table, then watch the folder, in a thread of its own."""
@@ -259,7 +251,7 @@ class Store:
         if self.folder is None:
             return False
         try:
-            if _digest(self.folder, self.graph_folder) == self._snapshot.digest:
+            if _digest(self.folder, self.graph_folder) == self.snapshot.digest:
                 self.refused = None
                 return False
             fresh = _read(self.folder, self.graph_folder)
@@ -269,11 +261,11 @@ class Store:
                 _log.warning("the changed model folder is refused, the old model is served: %s", error)
             self.refused = str(error)
             return False
-        self._snapshot, self.refused = fresh, None
+        self.snapshot, self.refused = fresh, None
         return True
 
     def _work(self) -> None:
-        self._snapshot.prepare(self._stop)
+        self.snapshot.prepare(self._stop)
         while not self._stop.wait(CHECK_SECONDS):
             self.refresh()
 

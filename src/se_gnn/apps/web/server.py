@@ -29,13 +29,13 @@ KEEP_ALIVE = 15  # seconds
 REQUEST_SECONDS = 15.0  # for the line and the headers of a request
 
 
-def run_server(app: FastAPI, *, host: str, port: int, ready: Callable[[str], None], log_level: str = "warning") -> None:
+def run_server(app: FastAPI, *, host: str, port: int, ready: Callable[[str], None]) -> None:
     """Listen and answer; ``ready`` is called with the address once connections are accepted. Port 0: any free port."""
     import uvicorn
 
     with contextlib.closing(_listening(host, port)) as listening:
         config = uvicorn.Config(
-            app, log_level=log_level, access_log=False, limit_concurrency=MOST_CONNECTIONS, ws="none",
+            app, log_level="warning", access_log=False, limit_concurrency=MOST_CONNECTIONS, ws="none",
             timeout_keep_alive=KEEP_ALIVE, timeout_graceful_shutdown=5, server_header=False, proxy_headers=False,
             http=request_protocol(),
         )  # fmt: skip

@@ -19,27 +19,17 @@ LARGEST_BODY = 4 * 2**20  # new rows come in batches
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebSettings:
-    """Limits of a web application, and whom it answers.
+    """Limits of a web application, and whom it answers."""
 
-    Args:
-        hosts: names that the header `Host` may have; a browser that was led here by another name is turned away.
-        any_address: a numeric address is taken as well: it cannot be the name of somebody else's site.
-        token: what a request has to bring along; None: nothing, which is for loopback alone.
-        most_bytes: size of a request's body.
-        per_second: requests of one address, on average; twice as many at the same moment.
-        seconds: how long an answer may take.
-        workers: threads that compute.
-        waiting: requests that may wait for one of them.
-    """
-
+    # names that the header `Host` may have; a browser that was led here by another name is turned away
     hosts: frozenset[str] = LOOPBACK_NAMES
-    any_address: bool = False
-    token: str | None = None
-    most_bytes: int = LARGEST_BODY
-    per_second: float = 200.0
-    seconds: float = 30.0
-    workers: int = 2
-    waiting: int = 64
+    any_address: bool = False  # a numeric address is taken as well: it cannot be the name of somebody else's site
+    token: str | None = None  # what a request has to bring along; None: nothing, which is for loopback alone
+    most_bytes: int = LARGEST_BODY  # size of a request's body
+    per_second: float = 200.0  # requests of one address, on average; twice as many at the same moment
+    seconds: float = 30.0  # how long an answer may take
+    workers: int = 2  # threads that compute
+    waiting: int = 64  # requests that may wait for one of them
 
     def allows(self, host: str) -> bool:
         """Whether the header `Host` names this server: case and port do not matter.
