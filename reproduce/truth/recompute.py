@@ -210,11 +210,18 @@ class Recomputed:
         overall = np.where(known, mixed, own)  # Eq. (7)
         return NodeTruth(own, structure, np.where(self.labeled == node, -np.inf, overall), best, local)
 
-    def weights(self, overall: Double) -> Double:
-        """Weights of votes by their similarities, Eq. (8)."""
+    def weights(self, overall: Double, answers: IntArray | Double) -> Double:
+        """Weights of votes by their similarities, Eq. (8); each counts as often as its class says."""
         scores = np.exp((overall - overall.max()) / self.voting.temperature)
+        if self.voting.class_factors is not None:
+            scores = scores * self.factors[answers]
         weights: Double = (1 - self.voting.reserve) * scores / scores.sum()
         return weights
+
+    @property
+    def factors(self) -> Double:
+        """How often a case of each class counts, [C]."""
+        return np.array(self.voting.class_factors or [1.0] * self.graph.num_classes)
 
     def tally(self, labels: IntArray, weights: Double) -> Double:
         """Class probabilities by the classes and weights of votes, Eq. (9), [C]."""
@@ -224,7 +231,7 @@ class Recomputed:
     def vote(self, truth: NodeTruth, positions: Iterable[int]) -> Double:
         """What some labeled nodes answer together: class probabilities, [C], or a number, [1]."""
         chosen = np.fromiter(positions, dtype=np.int64)
-        weights = self.weights(truth.overall[chosen])
+        weights = self.weights(truth.overall[chosen], self.answers[chosen])
         if self.graph.predicts_numbers:
             return np.array([weights @ self.answers[chosen] / weights.sum()])
         return self.tally(self.answers[chosen], weights)

@@ -129,7 +129,8 @@ class _Check:
     def votes(self) -> None:
         """The weights and the nearest, Eq. (8)."""
         overall, model = self.truth.overall, self.model
-        self.findings.number("weight of a vote, Eq. (8)", self._weights, model.weights(overall[self.positions]))
+        weights = model.weights(overall[self.positions], model.answers[self.positions])
+        self.findings.number("weight of a vote, Eq. (8)", self._weights, weights)
         others = np.delete(overall, self.positions)
         nearest = not len(others) or others.max() <= overall[self.positions].min() + ROUNDING
         complete = len(self.positions) == min(self.window, len(self.ranked))
@@ -153,7 +154,8 @@ class _Check:
     def number(self) -> None:
         """Contributions add up to the number, and the spread; relative to the largest known number."""
         answer, scale = self.explanation.answer, np.abs(self.model.answers).max()
-        own, weights = self.model.answers[self.positions], self.model.weights(self.truth.overall[self.positions])
+        own = self.model.answers[self.positions]
+        weights = self.model.weights(self.truth.overall[self.positions], own)
         weights = weights / weights.sum()
         contributions = np.array([one.contribution for one in self.explanation.votes])
         spread = np.sqrt(weights @ (own - weights @ own) ** 2)
@@ -290,17 +292,19 @@ class _Check:
             self.findings.statement("no relabeling changes the class", model.graph.num_classes == 1)
             return
         voting = np.array(self.ranked[: self.window])
-        labels, weights = model.answers[voting], model.weights(self.truth.overall[voting])
-        given = np.isin(voting, self._positions(stated.nodes))
-        changed = model.tally(np.where(given, stated.predicted, labels), weights)
+        labels, overall = model.answers[voting], self.truth.overall[voting]
+        given = np.where(np.isin(voting, self._positions(stated.nodes)), stated.predicted, labels)
+        changed = model.tally(given, model.weights(overall, given))
         self.findings.number("probability after the smallest relabeling", stated.probabilities, changed)
-        right = stated.predicted != predicted and int(given.sum()) == len(stated)
+        right = stated.predicted != predicted and int((given != labels).sum()) == len(stated)
         self.findings.statement(
             "the smallest relabeling changes the class", right and _is_largest(changed, stated.predicted)
         )
+        weights, factors = model.weights(overall, labels), model.factors
+        as_any = (weights / factors[labels])[:, None] * factors  # the weight of each vote if it had each class, [K, C]
         now = model.tally(labels, weights)
-        tried = _relabelings(labels, weights, predicted, len(now), max(0, len(stated) - 1))
-        lead = max(_lead(now, labels, weights, predicted, *one) for one in tried)
+        tried = _relabelings(labels, as_any, predicted, max(0, len(stated) - 1))
+        lead = max(_lead(now, labels, as_any, predicted, *one) for one in tried)
         self.findings.statement("no smaller relabeling changes the class", lead <= ROUNDING)
 
     def contrast(self) -> None:
@@ -322,31 +326,30 @@ class _Check:
             moved = overall.copy()
             moved[position] = stated.needed + change
             nearest_k = np.array(sorted(self.ranked, key=lambda one: (-moved[one], one)))[: self.window]
-            shares = self.model.tally(labels[nearest_k], self.model.weights(moved[nearest_k]))
+            shares = self.model.tally(labels[nearest_k], self.model.weights(moved[nearest_k], labels[nearest_k]))
             ahead = shares[label] - np.delete(shares, label).max()
             true = ahead <= ROUNDING if change < 0 else ahead >= -ROUNDING
             findings.statement("from this similarity on, that class would be predicted", bool(true))
 
 
-def _relabelings(
-    labels: IntArray, weights: Double, predicted: int, num_classes: int, size: int
-) -> list[tuple[IntArray, IntArray]]:
+def _relabelings(labels: IntArray, as_any: Double, predicted: int, size: int) -> list[tuple[IntArray, IntArray]]:
     """Sets of so many votes, [S, size], and classes that they may get, [G, size]: all, or those that should do most."""
     if size <= MOST_TRIED:
         votes = list(itertools.combinations(range(len(labels)), size))
-        classes = list(itertools.product(range(num_classes), repeat=size))
+        classes = list(itertools.product(range(as_any.shape[1]), repeat=size))
         return [(np.array(votes, np.int64), np.array(classes, np.int64))]
-    gains = np.where(labels == predicted, 2 * weights, weights)
-    orders = [np.argsort(-np.where(labels == one, 0, gains), kind="stable")[:size] for one in range(num_classes)]
+    lost = np.where(labels == predicted, as_any[:, predicted], 0)
+    gains = [np.where(labels == one, 0, lost + weights) for one, weights in enumerate(as_any.T)]
+    orders = [np.argsort(-of_class, kind="stable")[:size] for of_class in gains]
     return [(order[None], np.full((1, size), one)) for one, order in enumerate(orders)]
 
 
-def _lead(now: Double, labels: IntArray, weights: Double, predicted: int, votes: IntArray, classes: IntArray) -> float:
+def _lead(now: Double, labels: IntArray, as_any: Double, predicted: int, votes: IntArray, classes: IntArray) -> float:
     """How far another class is ahead of the predicted one, at most, if some votes get some classes."""
     shares = np.tile(now, (len(votes), len(classes), 1))  # [S, G, C]
     for chosen, given in zip(votes.T, classes.T):
-        shares[np.arange(len(votes)), :, labels[chosen]] -= weights[chosen][:, None]
-        shares[:, np.arange(len(classes)), given] += weights[chosen][:, None]
+        shares[np.arange(len(votes)), :, labels[chosen]] -= as_any[chosen, labels[chosen]][:, None]
+        shares[:, np.arange(len(classes)), given] += as_any[chosen[:, None], given]
     return float((np.delete(shares, predicted, axis=2).max(axis=2) - shares[:, :, predicted]).max())
 
 
