@@ -145,6 +145,14 @@ def test_certificates_from_a_cut_ranking_are_those_of_complete_rankings(monkeypa
     assert np.array_equal(found.predicted, expected.predicted)
 
 
+def test_without_some_ranks_the_next_ones_vote():
+    found = whole(a_model(), np.array([45]))
+    rest = found.without([0, 2])
+    assert rest.nodes[0].tolist() == [one for rank, one in enumerate(found.nodes[0]) if rank not in (0, 2)]
+    assert rest.complete
+    assert rest.num_cases == 28
+
+
 def test_the_nearest_case_of_each_class_is_the_first_of_it_in_the_ranking():
     trained = a_model()
     found = nearest_per_class(trained.rank())

@@ -212,6 +212,13 @@ class Ranking:
         """The first ranks alone."""
         return self if depth >= self.depth else dataclasses.replace(self, nearest=self.nearest.first(depth))
 
+    def without(self, ranks: Sequence[int]) -> Ranking:
+        """The same without the cases of some ranks (0: the nearest), as if they were not labeled."""
+        kept = np.delete(np.arange(self.depth), np.asarray(ranks, dtype=np.int64))
+        columns = torch.from_numpy(kept).to(self.overall.device).expand(len(self), -1)
+        left = self.num_cases - (self.depth - len(kept))
+        return dataclasses.replace(self, nearest=self.nearest.columns(columns), num_cases=left)
+
     def cpu(self) -> Ranking:
         """The same in the memory of the host."""
         return dataclasses.replace(self, nearest=self.nearest.cpu())
