@@ -15,17 +15,13 @@ from torch import Tensor
 
 from se_gnn.compiled_code import compiled
 from se_gnn.deterministic.layers import map_parts
-from se_gnn.deterministic.vectors import apart_of_rows, dot_of_rows
+from se_gnn.deterministic.vectors import WIDTH, apart_of_rows
 from se_gnn.device import items_within
 from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
 from se_gnn.progress import tiles
 from se_gnn.similarity.backend import Backend, Nearest, Points, few_wanted
-from se_gnn.similarity.cpu.matching import (
-    GRAM_BYTES,
-    ROOM,
-    Matcher,
-    Vectors,
-)
+from se_gnn.similarity.cpu.lanes import pull_row
+from se_gnn.similarity.cpu.matching import GRAM_BYTES, ROOM, Matcher, Vectors
 from se_gnn.similarity.cpu.pairs import pair_matches, pair_means
 from se_gnn.similarity.edges import edge_vectors
 from se_gnn.similarity.items import LocalEdges, Rows, Way
@@ -51,20 +47,25 @@ class CpuBackend(Backend):
         self, points: Points, queries: LocalEdges, keys: LocalEdges, best: Tensor, winners: Tensor, grad: Tensor
     ) -> Tensor:
         """Through the winning pairs alone, every sum in a fixed order."""
-        h, query_ends, key_ends = points.vectors.contiguous(), queries.ends, keys.ends
+        h = points.vectors.contiguous()
         if not len(keys):
             return torch.zeros_like(h)
-        asking, answering = (edge_vectors(h, torch.from_numpy(ends)).numpy() for ends in (query_ends, key_ends))
-        lengths = (torch.from_numpy(_lengths(vectors)) for vectors in (asking, answering))
-        weights = points.measure.gradient(best, grad.contiguous(), winners, *lengths)
-        (cross, own_query, own_key), chosen = (weight.numpy() for weight in weights), winners.numpy()
+        a, b = (edge_vectors(h, torch.from_numpy(side.ends)) for side in (queries, keys))
+        if points.measure.unit:  # d cos / da = (b / |b| - cos a / |a|) / |a|: of b / |b|, what is at right angles to a
+            units = [points.measure.points(vectors) for vectors in (a, b)]
+            grads = [
+                (pull - (pull * unit).sum(dim=1, keepdim=True) * unit) / vectors.norm(dim=1, keepdim=True).clamp_min(EPS)
+                for vectors, unit, pull in zip((a, b), units, pulled(*units, torch.zeros_like(a), winners, grad))
+            ]
+        else:  # d(-|a - b|) / da = (b - a) / |a - b|; two equal vectors have no slope there
+            own = (grad / best).masked_fill((best == 0) | (winners < 0), 0)
+            start = torch.from_numpy(own.numpy().sum(axis=1))[:, None] * a
+            counted = torch.nn.functional.pad(a, (0, 1), value=1.0)  # the last number of a key is the sum of weights
+            to_queries, to_keys = pulled(counted, b, start, winners, -own)
+            grads = [to_queries[:, :-1].contiguous(), to_keys[:, :-1] - to_keys[:, -1:] * b]
         grad_h = np.zeros(h.shape, np.float32)
-        grad_queries, grad_keys = np.empty_like(asking), np.empty_like(answering)
-        _pull_queries(answering, chosen, cross, own_query.sum(axis=1), asking, grad_queries)
-        _add_to_ends(grad_h, query_ends, grad_queries)
-        order, key_ptr = _by_key(chosen.ravel(), len(keys))
-        _pull_keys(asking, cross.ravel(), own_key.ravel(), order, key_ptr, chosen.shape[1], answering, grad_keys)
-        _add_to_ends(grad_h, key_ends, grad_keys)
+        for side, to_edges in zip((queries, keys), grads):
+            _add_to_ends(grad_h, side.ends, to_edges.numpy())
         return torch.from_numpy(grad_h)
 
     def row_sums(self, values: Tensor, rows: Rows) -> Tensor:
@@ -204,73 +205,37 @@ def first_few(overall: FloatArray, held: FloatArray, order: IntArray) -> None:
                 kept += 1
 
 
-@compiled
-def _lengths(vectors: FloatArray) -> FloatArray:
-    """Length of each vector."""
-    lengths = np.empty(len(vectors), np.float32)
-    for i in range(len(vectors)):
-        lengths[i] = max(np.sqrt(dot_of_rows(vectors, i, vectors, i)), np.float32(EPS))
-    return lengths
+def pulled(
+    queries: Tensor, keys: Tensor, start: Tensor, winners: Tensor, weights: Tensor
+) -> tuple[Tensor, Tensor]:
+    """``start`` and the keys that each query has matched, and the queries that each key was matched by, weighted.
+
+    Shapes:
+        - **queries:** :math:`(Q, D)`, **keys** and **start:** the same or fewer dimensions, the others are 0
+        - **winners** (-1: none), **weights:** :math:`(Q, L)`
+        - **output:** :math:`(Q, D)` and :math:`(K, D)`
+    """
+    blocks, depth = -(-queries.shape[1] // WIDTH), queries.shape[1]
+
+    def in_blocks(vectors: Tensor, sums: Tensor) -> FloatArray:
+        """Some dimensions of all vectors, then the next ones, each vector beside its sum: [blocks, rows, 2, WIDTH]."""
+        sides = [torch.nn.functional.pad(one, (0, blocks * WIDTH - one.shape[1])) for one in (vectors, sums)]
+        both = torch.stack(sides, dim=1).view(-1, 2, blocks, WIDTH)
+        return both.permute(2, 0, 1, 3).contiguous().numpy()
+
+    with_none = torch.nn.functional.pad(keys, (0, 0, 1, 0))  # the first key stands for none
+    asking, answering = in_blocks(queries, start), in_blocks(with_none, torch.zeros_like(with_none))
+    _pull(winners.contiguous().numpy(), weights.contiguous().numpy(), asking, answering)
+    found = [torch.from_numpy(side[:, :, 1]).transpose(0, 1).flatten(1)[:, :depth] for side in (asking, answering)]
+    return found[0].contiguous(), found[1][1:].contiguous()
 
 
 @compiled(parallel=True)
-def _pull_queries(
-    keys: FloatArray, winners: Int32Array, cross: FloatArray, own: FloatArray, queries: FloatArray, out: FloatArray
-) -> None:
-    for q in numba.prange(len(queries)):
-        total = out[q]
-        for d in range(len(total)):  # loops: whole rows take the compiler seconds
-            total[d] = own[q] * queries[q, d]
-        for t in range(winners.shape[1]):
-            weight = cross[q, t]
-            if weight != 0:
-                key = winners[q, t]
-                for d in range(len(total)):
-                    total[d] += weight * keys[key, d]
-
-
-@compiled(parallel=True)
-def _pull_keys(
-    queries: FloatArray,
-    cross: FloatArray,
-    own: FloatArray,
-    order: IntArray,
-    key_ptr: IntArray,
-    num_local: int,
-    keys: FloatArray,
-    out: FloatArray,
-) -> None:
-    for k in numba.prange(len(keys)):
-        total = np.zeros(keys.shape[1], np.float32)
-        weight_own = np.float32(0)
-        for i in range(key_ptr[k], key_ptr[k + 1]):
-            pair = order[i]
-            weight = cross[pair]
-            if weight != 0:
-                weight_own += own[pair]
-                query = pair // num_local
-                for d in range(len(total)):
-                    total[d] += weight * queries[query, d]
-        for d in range(len(total)):
-            out[k, d] = total[d] + weight_own * keys[k, d]
-
-
-@compiled
-def _by_key(winners: Int32Array, num_keys: int) -> tuple[IntArray, IntArray]:
-    """Pairs grouped by their key, in order: a counting sort."""
-    key_ptr = np.zeros(num_keys + 1, np.int64)
-    for key in winners:
-        if key >= 0:
-            key_ptr[key + 1] += 1
-    key_ptr = np.cumsum(key_ptr)
-    slot = key_ptr[:-1].copy()
-    order = np.empty(key_ptr[-1], np.int64)
-    for pair in range(len(winners)):
-        key = winners[pair]
-        if key >= 0:
-            order[slot[key]] = pair
-            slot[key] += 1
-    return order, key_ptr
+def _pull(winners: Int32Array, weights: FloatArray, asking: FloatArray, answering: FloatArray) -> None:
+    for block in numba.prange(len(asking)):
+        for q in range(asking.shape[1]):
+            row = block * asking.shape[1] + q
+            pull_row(winners, weights, q, asking, row, answering, block * answering.shape[1] + 1)
 
 
 @compiled
