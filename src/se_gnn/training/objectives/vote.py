@@ -85,10 +85,10 @@ class VoteLoss(Loss):
             if view.silent is not None:
                 silent = silent | view.silent
             known = self.one_hot[view.queries]
-            logits = self._similarity(h, self.labeled[view.queries], "labeled", view) / temperature
-            losses.append(leave_one_out_loss(logits, silent, known, one_hot, objective))
+            compared = self._similarity(h, self.labeled[view.queries], "labeled", view)
+            losses.append(leave_one_out_loss(compared / temperature, silent, known, one_hot, objective))
             if len(view.edge_queries):  # of the first view alone: matching edges takes most of an epoch
-                edge_losses.append(self._edge_loss(h, view, silent, known, one_hot))
+                edge_losses.append(self._edge_loss(h, view, compared, silent, known, one_hot))
             if len(draws.batch):
                 others = self._similarity(h, draws.batch, "batch", view) / temperature  # [B, V]
                 others = others if view.silent is None else others.masked_fill(view.silent, NOBODY)
@@ -104,11 +104,14 @@ class VoteLoss(Loss):
             loss = loss + self.role_weight * torch.stack(identity_losses).mean()
         return torch.stack([loss, class_loss, agreement])
 
-    def _edge_loss(self, h: Tensor, view: View, silent: Tensor, known: Tensor, one_hot: Tensor) -> Tensor:
-        """The loss of some labeled nodes by the vote of some cases, compared by node and structure."""
-        some, cases, items = view.edge_queries, view.edge_cases, self.cases.items
-        queries, voting = (items.select(places.cpu().numpy()) for places in (view.queries[some], view.cases[cases]))
-        logits = self.similarity(h).compare(queries, voting).overall / self.settings.vote.temperature
+    def _edge_loss(
+        self, h: Tensor, view: View, compared: Tensor, silent: Tensor, known: Tensor, one_hot: Tensor
+    ) -> Tensor:
+        """The loss of some labeled nodes by the vote of some cases, compared by node, [Q, V], and structure."""
+        some, cases = view.edge_queries, view.edge_cases
+        queries, voting = self._some(view.queries[some]), self._some(view.cases[cases])
+        overall = self.similarity(h).compare(queries, voting, node=compared[some][:, cases]).overall
+        logits = overall / self.settings.vote.temperature
         return leave_one_out_loss(logits, silent[some][:, cases], known[some], one_hot[cases], self.objective)
 
     def answers(self) -> Tensor:
@@ -125,12 +128,15 @@ class VoteLoss(Loss):
 
     def _overall(self, h: Tensor, nodes: IntArray, name: str, view: View) -> Tensor:
         """As :meth:`_similarity`, by node and structure; labeled nodes are compared with each other only once."""
-        cases, similarity = self.cases.items, self.similarity(h)
-        if len(view.cases) < len(cases):
-            cases = cases.select(view.cases.cpu().numpy())
-        elif name == "labeled" and len(nodes) == len(cases):
+        cases, similarity = self._some(view.cases), self.similarity(h)
+        if cases is self.cases.items and name == "labeled" and len(nodes) == len(cases):
             return similarity.compare_among(cases).overall
         return similarity.compare(self._queries(nodes, name), cases).overall
+
+    def _some(self, positions: Tensor) -> Items:
+        """Labeled nodes at some positions, ascending, to be compared; all of them are prepared once."""
+        items = self.cases.items
+        return items if len(positions) == len(items) else items.select(positions.cpu().numpy())
 
     def _queries(self, nodes: IntArray, name: str) -> Items:
         """Nodes to be compared; nodes that are the same in every epoch are prepared once."""
