@@ -26,6 +26,7 @@ from se_gnn.training.objectives.loss import NOBODY, Loss
 from se_gnn.training.objectives.roles import BATCH, role_loss, roles_of
 
 EDGE_BATCH = 1024  # most labeled nodes whose local graphs a step compares where edges carry data
+UNSEEN = 80.0  # so much lower, a logit does not count: exp(-80) is less than any rounding, and not yet too small
 SMALLEST = 1e-8  # probability below which smoothing asks for no more
 
 
@@ -206,7 +207,9 @@ def leave_one_out_loss(
     classes = known.argmax(dim=1)
     same = (classes[:, None] == one_hot.argmax(dim=1)[None, :]) & ~silent
     counted = same.any(dim=1)
-    losses = -torch.logsumexp(log_shares.masked_fill(~same, NOBODY), dim=1)  # -log p_t(y_t)
+    with torch.no_grad():  # too low to change a bit of the sum, but no underflow: for that, exp takes ten times as long
+        floor = log_shares.masked_fill(~same, NOBODY).amax(dim=1, keepdim=True) - UNSEEN
+    losses = -torch.logsumexp(torch.where(same, log_shares, floor), dim=1)  # -log p_t(y_t)
     if objective.label_smoothing > 0:
         votes = linear(log_shares.exp(), one_hot.T.contiguous())  # [Q, C]
         spread = votes.clamp_min(SMALLEST).log().mean(dim=1)
