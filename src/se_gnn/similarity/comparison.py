@@ -197,7 +197,7 @@ class Comparison:
         """The mean of Eq. (6) of listed pairs in one direction."""
         points = self.points.detached()
         means = [self.backend.listed_means(points, way, asking, ptr, answers) for way in ways]
-        return self.joined_parts(side, ways, means, pairs=(np.repeat(asking, np.diff(ptr)), answers))
+        return self._joined_parts(side, ways, means, pairs=(np.repeat(asking, np.diff(ptr)), answers))
 
     def listed_matches(self, positions: IntArray) -> tuple[FloatArray, Int32Array]:
         """Best matches of each edge of each query in the local graphs of the cases at ``positions``, [T, K]; -1: none.
@@ -232,7 +232,7 @@ class Comparison:
     def _means(self, asking: Items, ways: tuple[Way, ...], max_memory: int | str | None) -> Tensor:
         """The mean of Eq. (6) in one direction; no gradients."""
         points, budget = self.points.detached(), memory_budget(max_memory, self.points.device)
-        return self.joined_parts(asking, ways, [self.backend.means(points, way, budget) for way in ways])
+        return self._joined_parts(asking, ways, [self.backend.means(points, way, budget) for way in ways])
 
     def _learned(self, asking: Items, ways: tuple[Way, ...], edge_weights: Tensor | None) -> Tensor:
         """The mean of Eq. (6) in one direction, with gradients; edges count with their weights, [E], if given."""
@@ -241,7 +241,7 @@ class Comparison:
             return learned
         weights = [None if edge_weights is None else _counts(way.queries, edge_weights) for way in ways]
         means = [edge_mean(match_edges(self.points, way)[0], way, own) for way, own in zip(ways, weights)]
-        return self.joined_parts(asking, ways, means, weights)
+        return self._joined_parts(asking, ways, means, weights)
 
     def _matched(self) -> tuple[Tensor, Matches]:
         """The mean of Eq. (6) there, and all matches that it is made of; no gradients."""
@@ -259,9 +259,9 @@ class Comparison:
         positions = np.broadcast_to(np.arange(len(self.cases)), (len(queries), len(self.cases)))
         tables = _below(values), _below(matched)
         found = Matches(positions, queries.local.ptr, queries.columns, *tables, listed=False)
-        return self.joined_parts(queries, ways, means), found
+        return self._joined_parts(queries, ways, means), found
 
-    def joined_parts(
+    def _joined_parts(
         self,
         asking: Items,
         ways: tuple[Way, ...],
@@ -347,28 +347,28 @@ class _MatchEdges(torch.autograd.Function):
 class _LearnedMean(torch.autograd.Function):
     """The mean of Eq. (6) over all parts, by a measure that gives an edge without a counterpart no gradient.
 
-    As :func:`match_edges` and :func:`edge_mean`, with the same values, but of the many numbers on the way to the mean
-    autograd keeps none, and nothing is computed for it.
+    The values are those of :func:`match_edges` and :func:`edge_mean`, but nothing of size edges x cases is kept or
+    computed besides the matches.
     """
 
     @staticmethod
     def forward(ctx: Any, vectors: Tensor, comparison: Comparison, asking: Items, ways: tuple[Way, ...]) -> Tensor:
-        points = comparison.points.detached()
-        ctx.points, ctx.asking, ctx.ways = points, asking, ways
-        ctx.matches = [comparison.backend.match(points, *way) for way in ways]
-        means = [edge_mean(best, way) for way, (best, _) in zip(ways, ctx.matches)]
-        return comparison.joined_parts(asking, ways, means)
+        points, backend = comparison.points.detached(), comparison.backend
+        shares = [torch.from_numpy(share).to(points.device)[:, None] for share in asking.shares]  # [T, 1] each
+        shares = shares or [torch.ones(len(asking), 1, device=points.device)]
+        ctx.points, ctx.parts = points, []
+        total = points.vectors.new_zeros(len(asking), ways[0].keys.num_local)
+        for way, share in zip(ways, shares):
+            best, winners = backend.match(points, *way)
+            backend.add_mean(total, way, best, share)
+            ctx.parts.append((way, best, winners, share))
+        return total
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
-        points, backend = ctx.points, backend_for(ctx.points.vectors)
-        total = torch.zeros_like(points.vectors)
-        for i, (way, matches) in enumerate(zip(ctx.ways, ctx.matches)):
-            shares = 1 / way.queries.rows(grad.device).sizes  # [T, 1]
-            if ctx.asking.part_names:
-                shares = shares * torch.from_numpy(ctx.asking.shares[i]).to(grad.device)[:, None]
-            own = backend.row_sums(grad * shares, way.queries.flipped(grad.device))  # [Q, L]
-            total += backend.pull_back(points, *way, *matches, way.queries.weighted(own))
+        backend, total = backend_for(ctx.points.vectors), torch.zeros_like(ctx.points.vectors)
+        for way, best, winners, share in ctx.parts:
+            total += backend.pull_back_mean(ctx.points, way, best, winners, share, grad)
         return total, None, None, None
 
 
