@@ -255,9 +255,10 @@ def _pull_cosines(points: Points, way: Way, winners: Tensor, weights: Weights) -
     h = points.vectors.contiguous()
     both = [edge_vectors(h, torch.from_numpy(side.ends)) for side in way]
     units = [points.measure.points(vectors) for vectors in both]
+    pulls = _pulled(units[0], units[1], torch.zeros_like(units[0]), winners, weights)
     grads = [
         (pull - (pull * unit).sum(dim=1, keepdim=True) * unit) / vectors.norm(dim=1, keepdim=True).clamp_min(EPS)
-        for vectors, unit, pull in zip(both, units, _pulled(*units, torch.zeros_like(units[0]), winners, weights))
+        for vectors, unit, pull in zip(both, units, pulls)
     ]
     return _to_ends(h, way, *grads)
 

@@ -111,9 +111,11 @@ class VoteLoss(Loss):
         """The loss of some labeled nodes by the vote of some cases, compared by node, [Q, V], and structure."""
         some, cases = view.edge_queries, view.edge_cases
         queries, voting = self._some(view.queries[some]), self._some(view.cases[cases])
-        overall = self.similarity(h).compare(queries, voting, node=compared[some][:, cases]).overall
-        logits = overall / self.settings.vote.temperature
-        return leave_one_out_loss(logits, silent[some][:, cases], known[some], one_hot[cases], self.objective)
+        if silent.shape != (len(some), len(cases)):
+            compared, silent = (pairs[some][:, cases] for pairs in (compared, silent))
+            known, one_hot = known[some], one_hot[cases]
+        logits = self.similarity(h).compare(queries, voting, node=compared).overall / self.settings.vote.temperature
+        return leave_one_out_loss(logits, silent, known, one_hot, self.objective)
 
     def answers(self) -> Tensor:
         """Class probabilities of the validation nodes by the similarity that training compares by."""
