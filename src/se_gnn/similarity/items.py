@@ -110,11 +110,10 @@ class LocalEdges:
     def with_own_vectors(self, rows: IntArray) -> LocalEdges:
         """The same edges, each of which is a row of its own: the one at its place in ``rows``, ascending edge ids."""
         place = np.searchsorted(rows, self.ids)
-        held: LocalEdges | None = self._of_edges.get(("own", CPU))
-        if held is None or not np.array_equal(held.ends[:, 0], place):
-            held = dataclasses.replace(self, ends=np.stack([place, place], axis=1), _of_edges={})
-            self._of_edges["own", CPU] = held
-        return held
+        ends, made = self._of_edges.get(("own", CPU), (None, {}))
+        if ends is None or not np.array_equal(ends[:, 0], place):
+            ends, made = self._of_edges["own", CPU] = np.stack([place, place], axis=1), {}
+        return dataclasses.replace(self, ends=ends, _of_edges=made)
 
     def block(self, low: int, high: int) -> LocalEdges:
         """The local graphs ``low`` to ``high``, with all edges; what is on a device stays there."""
