@@ -94,6 +94,17 @@ def test_every_setting_agrees_with_the_loops_in_values(seed, setting, device):
     torch.testing.assert_close(found.double(), expected.detach(), rtol=1e-5, atol=3e-6)
 
 
+@settings(max_examples=30)
+@given(seed=seeds, setting=each)
+def test_with_a_gradient_every_setting_has_the_same_bits(seed, setting):
+    graph, config = rich_graph(seed), SimilaritySettings(**setting)
+    h = continuous(seed, graph.num_nodes, 4)
+    sides = Sides.of(graph, config, terms=terms_of(graph, config, 4)[1])
+    with torch.no_grad():
+        expected = sides.structure(h)
+    assert torch.equal(sides.structure(h.requires_grad_()).detach(), expected)
+
+
 @on_every_device
 @settings(max_examples=8)
 @given(seed=seeds, setting=each, wide=st.booleans())

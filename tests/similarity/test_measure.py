@@ -48,31 +48,6 @@ def test_gradients_of_all_pairs_are_those_of_the_formula(measure):
 
 
 @settings(max_examples=60)
-@given(seed=seeds, queries=sizes, keys=sizes, local=sizes, name=measures)
-def test_the_gradient_by_weights_is_that_of_autograd(seed, queries, keys, local, name):
-    measure = measure_named(name)
-    a, b = (continuous(seed + i, n, 3).double().requires_grad_() for i, n in enumerate((queries, keys)))
-    generator = torch.Generator().manual_seed(seed)
-    winners = torch.randint(-1, keys, (queries, local), generator=generator)
-    grad = torch.randn(queries, local, generator=generator, dtype=torch.float64)
-    value = measure.aligned(a[:, None], b[winners.clamp_min(0)]).masked_fill(winners < 0, -torch.inf)
-    chosen = torch.where(winners >= 0, value * grad, 0).sum() + 0 * (a.sum() + b.sum())
-    to_a, to_b = torch.autograd.grad(chosen, (a, b))
-    lengths = (vectors.detach().norm(dim=1) for vectors in (a, b))
-    cross, own_query, own_key = measure.gradient(value.detach(), grad, winners, *lengths)
-    found_a, found_b = torch.zeros_like(a), torch.zeros_like(b)
-    for q in range(queries):
-        for t in range(local):
-            key = int(winners[q, t])
-            if key >= 0:
-                found_a[q] += cross[q, t] * b[key].detach() + own_query[q, t] * a[q].detach()
-                found_b[key] += cross[q, t] * a[q].detach() + own_key[q, t] * b[key].detach()
-            else:
-                assert cross[q, t] == own_query[q, t] == own_key[q, t] == 0
-    torch.testing.assert_close((found_a, found_b), (to_a, to_b))
-
-
-@settings(max_examples=60)
 @given(seed=seeds, keys=st.integers(2, 12), name=measures)
 def test_the_key_with_the_largest_score_is_the_most_similar(seed, keys, name):
     measure, a, b = measure_named(name), continuous(seed, 6, 4).double(), continuous(seed + 1, keys, 4).double()

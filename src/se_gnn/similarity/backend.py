@@ -140,6 +140,23 @@ class Backend:
             total += part
         return total
 
+    def add_mean(self, total: Tensor, way: Way, best: Tensor, share: Tensor) -> None:
+        """Add to ``total``, [T, L], the mean of the best cosines of one part, Eq. (6), times its share, [T, 1].
+
+        Where a local graph has no edge of the part, each edge counts -1, the cosine with its opposite.
+        """
+        queries, missing = way.queries, torch.from_numpy(way.keys.sizes == 0).to(best.device)
+        rows, best = queries.rows(best.device), best.masked_fill(missing, -1)
+        total += share * (self.row_sums(queries.weighted(best), rows) / rows.sizes)
+
+    def pull_back_mean(
+        self, points: Points, way: Way, best: Tensor, winners: Tensor, share: Tensor, grad: Tensor
+    ) -> Tensor:
+        """As :meth:`pull_back`, from the gradient to what :meth:`add_mean` adds, [T, L]."""
+        queries = way.queries
+        own = self.row_sums(grad * (share / queries.rows(grad.device).sizes), queries.flipped(grad.device))
+        return self.pull_back(points, *way, best, winners, queries.weighted(own))
+
     def row_sums(self, values: Tensor, rows: Rows) -> Tensor:
         """The sum of some rows of ``values``, [Q, L], for each node, [T, L]."""
         sums: Tensor = torch.nn.functional.embedding_bag(

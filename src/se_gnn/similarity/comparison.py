@@ -236,6 +236,9 @@ class Comparison:
 
     def _learned(self, asking: Items, ways: tuple[Way, ...], edge_weights: Tensor | None) -> Tensor:
         """The mean of Eq. (6) in one direction, with gradients; edges count with their weights, [E], if given."""
+        if edge_weights is None and self.measure.unit:
+            learned: Tensor = _LearnedMean.apply(self.points.vectors, self, asking, ways)  # type: ignore[no-untyped-call]
+            return learned
         weights = [None if edge_weights is None else _counts(way.queries, edge_weights) for way in ways]
         means = [edge_mean(match_edges(self.points, way)[0], way, own) for way, own in zip(ways, weights)]
         return self._joined_parts(asking, ways, means, weights)
@@ -339,6 +342,34 @@ class _MatchEdges(torch.autograd.Function):
         vectors, best, winners = ctx.saved_tensors
         queries, keys = ctx.way
         return backend_for(vectors).pull_back(ctx.points, queries, keys, best, winners, grad), None, None
+
+
+class _LearnedMean(torch.autograd.Function):
+    """The mean of Eq. (6) over all parts, by a measure that gives an edge without a counterpart no gradient.
+
+    The values are those of :func:`match_edges` and :func:`edge_mean`, but nothing of size edges x cases is kept or
+    computed besides the matches.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, vectors: Tensor, comparison: Comparison, asking: Items, ways: tuple[Way, ...]) -> Tensor:
+        points, backend = comparison.points.detached(), comparison.backend
+        shares = [torch.from_numpy(share).to(points.device)[:, None] for share in asking.shares]  # [T, 1] each
+        shares = shares or [torch.ones(len(asking), 1, device=points.device)]
+        ctx.points, ctx.parts = points, []
+        total = points.vectors.new_zeros(len(asking), ways[0].keys.num_local)
+        for way, share in zip(ways, shares):
+            best, winners = backend.match(points, *way)
+            backend.add_mean(total, way, best, share)
+            ctx.parts.append((way, best, winners, share))
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
+        backend, total = backend_for(ctx.points.vectors), torch.zeros_like(ctx.points.vectors)
+        for way, best, winners, share in ctx.parts:
+            total += backend.pull_back_mean(ctx.points, way, best, winners, share, grad)
+        return total, None, None, None
 
 
 def edge_mean(best: Tensor, way: Way, weights: Tensor | None = None) -> Tensor:

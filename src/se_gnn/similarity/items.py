@@ -26,6 +26,7 @@ from se_gnn.graph.local import csr_rows
 from se_gnn.settings import SimilaritySettings
 from se_gnn.similarity.edges import edge_parts, edge_weights
 
+CPU = torch.device("cpu")
 Kept = dict[tuple[str, torch.device], Any]  # what was moved to a device, by name
 Made = TypeVar("Made")
 
@@ -104,12 +105,15 @@ class LocalEdges:
             nodes, places = np.unique(self.ends, return_inverse=True)
             return nodes, places.reshape(-1, 2).astype(np.int32)
 
-        return _held(self._of_edges, "distinct", torch.device("cpu"), make)
+        return _held(self._of_edges, "distinct", CPU, make)
 
     def with_own_vectors(self, rows: IntArray) -> LocalEdges:
         """The same edges, each of which is a row of its own: the one at its place in ``rows``, ascending edge ids."""
         place = np.searchsorted(rows, self.ids)
-        return dataclasses.replace(self, ends=np.stack([place, place], axis=1), _of_edges={})
+        ends, made = self._of_edges.get(("own", CPU), (None, {}))
+        if ends is None or not np.array_equal(ends[:, 0], place):
+            ends, made = self._of_edges["own", CPU] = np.stack([place, place], axis=1), {}
+        return dataclasses.replace(self, ends=ends, _of_edges=made)
 
     def block(self, low: int, high: int) -> LocalEdges:
         """The local graphs ``low`` to ``high``, with all edges; what is on a device stays there."""
@@ -128,6 +132,11 @@ class LocalEdges:
             return best
         weights = self.weights[low : low + len(best), None]
         return best * torch.from_numpy(weights).to(best.device, best.dtype)
+
+    @property
+    def counts(self) -> FloatArray:
+        """How much each edge counts in a mean, [Q]."""
+        return np.ones(len(self), np.float32) if self.weights is None else self.weights
 
     def sums(self) -> FloatArray:
         """What the edges of each node count together, [T]."""

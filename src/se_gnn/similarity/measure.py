@@ -1,6 +1,6 @@
 """sim(a, b), the similarity of two vectors, as an object: all that depends on which one it is.
 
-Shapes: T and L vectors, Q query edges, K key edges, D dimensions.
+Shapes: T and L vectors, K key edges, D dimensions.
 """
 
 from __future__ import annotations
@@ -84,18 +84,6 @@ class Measure(ABC):
         Of two keys the one with the larger ``scale * a.b + offset`` is the more similar to a, whatever a is.
         """
 
-    @abstractmethod
-    def gradient(
-        self, value: Tensor, grad: Tensor, winners: Tensor, query_lengths: Tensor, key_lengths: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Gradient of ``grad * sim(a, b)`` as weights: ``cross b + own_query a`` to a, ``cross a + own_key b`` to b.
-
-        Shapes:
-            - **value** (the similarity), **grad**, **winners** (the key b of each pair, -1: none): :math:`(Q, L)`
-            - **query_lengths:** :math:`(Q,)`, **key_lengths:** :math:`(K,)`
-            - **output:** :math:`(Q, L)` each
-        """
-
 
 class Cosine(Measure):
     """The cosine of the angle between two vectors; 0 where one of them is zero."""
@@ -129,16 +117,6 @@ class Cosine(Measure):
     def scoring(self, squares: Tensor) -> tuple[Tensor, Tensor]:
         """a.b / |b|: the length of a changes no order."""
         return 1 / squares.sqrt().clamp_min(EPS), torch.zeros_like(squares)
-
-    def gradient(
-        self, value: Tensor, grad: Tensor, winners: Tensor, query_lengths: Tensor, key_lengths: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """D cos / da = (b / |b| - cos a / |a|) / |a|."""
-        nothing = winners < 0
-        grad, value = grad.masked_fill(nothing, 0), value.masked_fill(nothing, 0)
-        a, b = query_lengths[:, None], torch.take(key_lengths, winners.clamp_min(0).long())
-        pull = -grad * value
-        return grad / (a * b), pull / (a * a), pull / (b * b)
 
 
 class Distance(Measure):
@@ -177,13 +155,6 @@ class Distance(Measure):
     def scoring(self, squares: Tensor) -> tuple[Tensor, Tensor]:
         """|a - b|^2 = |a|^2 - 2 (a.b - |b|^2 / 2)."""
         return torch.ones_like(squares), -squares / 2
-
-    def gradient(
-        self, value: Tensor, grad: Tensor, winners: Tensor, query_lengths: Tensor, key_lengths: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """d(-|a - b|) / da = (b - a) / |a - b|; two equal vectors have no slope there."""
-        own = (grad / value).masked_fill((value == 0) | (winners < 0), 0)
-        return -own, own, own
 
 
 MEASURES: dict[MeasureName, Measure] = {measure.name: measure for measure in (Cosine(), Distance())}

@@ -93,12 +93,15 @@ class Similarity:
         self.graph.neighbors().release()
         return found
 
-    def compare(self, queries: Items, cases: Items, *, edge_weights: Tensor | None = None) -> Similarities:
+    def compare(
+        self, queries: Items, cases: Items, *, edge_weights: Tensor | None = None, node: Tensor | None = None
+    ) -> Similarities:
         """Eq. (2)-(7) of all pairs, with gradients to the embeddings and to the terms.
 
-        ``edge_weights``, [E]: how much each edge of the graph counts in the mean of Eq. (6), with gradients.
+        ``edge_weights``, [E]: how much each edge of the graph counts in the mean of Eq. (6), with gradients. ``node``:
+        the node similarities, [T, L], if they are known already.
         """
-        return self._similarities(self.comparison(queries, cases), edge_weights)
+        return self._similarities(self.comparison(queries, cases), edge_weights, node)
 
     def compare_among(self, items: Items, sample: Items | None = None) -> Similarities:
         """As :meth:`compare`, of some nodes with each other: if both directions count, one is the transpose.
@@ -231,9 +234,12 @@ class Similarity:
         asking, answering = (Items(ends, _renumbered(side.local, used, edge_ids), weights) for side in (queries, cases))
         return torch.from_numpy(take_rows(h, used)).to(self.device), edge_ids, asking, answering
 
-    def _similarities(self, comparison: Comparison, edge_weights: Tensor | None = None) -> Similarities:
+    def _similarities(
+        self, comparison: Comparison, edge_weights: Tensor | None = None, node: Tensor | None = None
+    ) -> Similarities:
         structure = comparison.structure(self.max_memory, edge_weights)
-        return Similarities(comparison.node(), structure, self.settings.node_weight)
+        node = comparison.node() if node is None else node
+        return Similarities(node, structure, self.settings.node_weight)
 
     def _blocks(self, comparison: Comparison) -> Iterator[tuple[Tensor, Similarities]]:
         num_queries, num_cases = len(comparison.queries), len(comparison.cases)

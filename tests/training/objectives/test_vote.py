@@ -57,6 +57,20 @@ def test_loss_is_the_log_of_the_vote_of_all_others(seed, size, smoothing, balanc
         assert torch.allclose(gradient, torch.autograd.grad(expected, logits)[0], atol=1e-4)
 
 
+@pytest.mark.parametrize("scale", [1.0, 30.0, 1e4])
+def test_what_hides_the_cases_of_other_classes_changes_no_bit(scale):
+    generator = np.random.default_rng(3)
+    logits = torch.from_numpy(scale * generator.normal(size=(60, 60)).astype("f4")).requires_grad_()
+    one_hot = torch.nn.functional.one_hot(torch.from_numpy(generator.integers(0, 3, 60)), 3).float()
+    silent = torch.eye(60, dtype=torch.bool)
+    found = leave_one_out_loss(logits, silent, one_hot, one_hot, VoteObjective())
+    shares = torch.log_softmax(logits.masked_fill(silent, -1e9), dim=1)
+    same = (one_hot @ one_hot.T > 0) & ~silent
+    expected = -torch.logsumexp(shares.masked_fill(~same, -1e9), dim=1).sum() / 60
+    assert torch.equal(found, expected)
+    assert torch.equal(*(torch.autograd.grad(one, logits)[0] for one in (found, expected)))
+
+
 def test_a_sample_of_queries_and_cases_has_the_loss_of_these_alone():
     generator = np.random.default_rng(4)
     logits = torch.from_numpy(generator.normal(size=(8, 8)))

@@ -6,7 +6,7 @@ dimensions.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numba
 import numpy as np
@@ -15,17 +15,13 @@ from torch import Tensor
 
 from se_gnn.compiled_code import compiled
 from se_gnn.deterministic.layers import map_parts
-from se_gnn.deterministic.vectors import apart_of_rows, dot_of_rows
+from se_gnn.deterministic.vectors import WIDTH, apart_of_rows
 from se_gnn.device import items_within
-from se_gnn.graph.arrays import FloatArray, Int32Array, IntArray
+from se_gnn.graph.arrays import BoolArray, FloatArray, Int32Array, IntArray
 from se_gnn.progress import tiles
 from se_gnn.similarity.backend import Backend, Nearest, Points, few_wanted
-from se_gnn.similarity.cpu.matching import (
-    GRAM_BYTES,
-    ROOM,
-    Matcher,
-    Vectors,
-)
+from se_gnn.similarity.cpu.lanes import pull_row
+from se_gnn.similarity.cpu.matching import GRAM_BYTES, ROOM, Matcher, Vectors
 from se_gnn.similarity.cpu.pairs import pair_matches, pair_means
 from se_gnn.similarity.edges import edge_vectors
 from se_gnn.similarity.items import LocalEdges, Rows, Way
@@ -51,21 +47,30 @@ class CpuBackend(Backend):
         self, points: Points, queries: LocalEdges, keys: LocalEdges, best: Tensor, winners: Tensor, grad: Tensor
     ) -> Tensor:
         """Through the winning pairs alone, every sum in a fixed order."""
-        h, query_ends, key_ends = points.vectors.contiguous(), queries.ends, keys.ends
-        if not len(keys):
-            return torch.zeros_like(h)
-        asking, answering = (edge_vectors(h, torch.from_numpy(ends)).numpy() for ends in (query_ends, key_ends))
-        lengths = (torch.from_numpy(_lengths(vectors)) for vectors in (asking, answering))
-        weights = points.measure.gradient(best, grad.contiguous(), winners, *lengths)
-        (cross, own_query, own_key), chosen = (weight.numpy() for weight in weights), winners.numpy()
-        grad_h = np.zeros(h.shape, np.float32)
-        grad_queries, grad_keys = np.empty_like(asking), np.empty_like(answering)
-        _pull_queries(answering, chosen, cross, own_query.sum(axis=1), asking, grad_queries)
-        _add_to_ends(grad_h, query_ends, grad_queries)
-        order, key_ptr = _by_key(chosen.ravel(), len(keys))
-        _pull_keys(asking, cross.ravel(), own_key.ravel(), order, key_ptr, chosen.shape[1], answering, grad_keys)
-        _add_to_ends(grad_h, key_ends, grad_keys)
-        return torch.from_numpy(grad_h)
+        if points.measure.unit:
+            return _pull_cosines(points, Way(queries, keys), winners, _each(grad))
+        h = points.vectors.contiguous()  # d(-|a - b|) / da = (b - a) / |a - b|; two equal vectors have no slope there
+        a, b = (edge_vectors(h, torch.from_numpy(side.ends)) for side in (queries, keys))
+        own = (grad / best).masked_fill((best == 0) | (winners < 0), 0)
+        start = torch.from_numpy(own.numpy().sum(axis=1))[:, None] * a
+        counted = torch.nn.functional.pad(a, (0, 1), value=1.0)  # the last number of a key is the sum of weights
+        to_queries, to_keys = _pulled(counted, b, start, winners, _each(-own))
+        return _to_ends(h, Way(queries, keys), to_queries[:, :-1], to_keys[:, :-1] - to_keys[:, -1:] * b)
+
+    def add_mean(self, total: Tensor, way: Way, best: Tensor, share: Tensor) -> None:
+        """Row by row, with the bits of the means of all parts that are added up."""
+        rows, counts = way.queries.rows(best.device), way.queries.counts
+        index = (rows.ptr.numpy(), rows.columns.numpy(), counts, rows.sizes[:, 0].numpy(), share[:, 0].numpy())
+        _add_mean(best.numpy(), way.keys.sizes == 0, *index, total.numpy())
+
+    def pull_back_mean(
+        self, points: Points, way: Way, best: Tensor, winners: Tensor, share: Tensor, grad: Tensor
+    ) -> Tensor:
+        """Through the winning pairs alone; the gradients of a query edge are added up when they are needed."""
+        rows, flipped = way.queries.rows(grad.device), way.queries.flipped(grad.device)
+        columns, ptr = flipped.columns.numpy(), flipped.ptr.numpy()
+        counts = (share / rows.sizes)[:, 0].numpy()[columns] * np.repeat(way.queries.counts, np.diff(ptr))
+        return _pull_cosines(points, way, winners, Weights(ptr, columns, counts, grad.contiguous().numpy()))
 
     def row_sums(self, values: Tensor, rows: Rows) -> Tensor:
         """Add rows in the order of the edges."""
@@ -204,73 +209,111 @@ def first_few(overall: FloatArray, held: FloatArray, order: IntArray) -> None:
                 kept += 1
 
 
-@compiled
-def _lengths(vectors: FloatArray) -> FloatArray:
-    """Length of each vector."""
-    lengths = np.empty(len(vectors), np.float32)
-    for i in range(len(vectors)):
-        lengths[i] = max(np.sqrt(dot_of_rows(vectors, i, vectors, i)), np.float32(EPS))
-    return lengths
+@compiled(parallel=True)
+def _add_mean(
+    best: FloatArray,
+    missing: BoolArray,
+    ptr: Int32Array,
+    columns: Int32Array,
+    counts: FloatArray,
+    sizes: FloatArray,
+    share: FloatArray,
+    total: FloatArray,
+) -> None:
+    for t in numba.prange(len(total)):
+        sums, lowest = np.zeros(total.shape[1], np.float32), np.float32(0)
+        for i in range(ptr[t], ptr[t + 1]):
+            row, count = columns[i], counts[columns[i]]
+            lowest -= count
+            for c in range(len(sums)):
+                sums[c] += best[row, c] * count
+        for c in range(len(sums)):
+            total[t, c] += share[t] * ((lowest if missing[c] else sums[c]) / sizes[t])
+
+
+class Weights(NamedTuple):
+    """How much each pair of a query edge and its match in a local graph counts, [Q, L], as a product.
+
+    Row q is the sum of the rows ``columns[ptr[q]:ptr[q + 1]]`` of ``grad``, [T, L], each times its count.
+    """
+
+    ptr: Int32Array
+    columns: Int32Array
+    counts: FloatArray
+    grad: FloatArray
+
+
+def _each(weights: Tensor) -> Weights:
+    """Weights that are given row by row."""
+    count = len(weights)
+    ptr = np.arange(count + 1, dtype=np.int32)
+    return Weights(ptr, ptr[:-1], np.ones(count, np.float32), weights.contiguous().numpy())
+
+
+def _pull_cosines(points: Points, way: Way, winners: Tensor, weights: Weights) -> Tensor:
+    """The gradient of all cosines, (b / |b| - cos a / |a|) / |a| each: of b / |b|, what is at right angles to a."""
+    h = points.vectors.contiguous()
+    both = [edge_vectors(h, torch.from_numpy(side.ends)) for side in way]
+    units = [points.measure.points(vectors) for vectors in both]
+    pulls = _pulled(units[0], units[1], torch.zeros_like(units[0]), winners, weights)
+    grads = [
+        (pull - (pull * unit).sum(dim=1, keepdim=True) * unit) / vectors.norm(dim=1, keepdim=True).clamp_min(EPS)
+        for vectors, unit, pull in zip(both, units, pulls)
+    ]
+    return _to_ends(h, way, *grads)
+
+
+def _to_ends(h: Tensor, way: Way, to_queries: Tensor, to_keys: Tensor) -> Tensor:
+    """The gradient to h, [N, D], of those to the edges of both sides."""
+    grad_h = np.zeros(h.shape, np.float32)
+    _add_to_ends(grad_h, way.queries.ends, to_queries.contiguous().numpy())
+    _add_to_ends(grad_h, way.keys.ends, to_keys.contiguous().numpy())
+    return torch.from_numpy(grad_h)
+
+
+def _pulled(queries: Tensor, keys: Tensor, start: Tensor, winners: Tensor, weights: Weights) -> tuple[Tensor, Tensor]:
+    """``start`` and the keys that each query has matched, and the queries that each key was matched by, weighted.
+
+    Shapes:
+        - **queries:** :math:`(Q, D)`, **keys** and **start:** the same or fewer dimensions, the others are 0
+        - **winners** (-1: none): :math:`(Q, L)`
+        - **output:** :math:`(Q, D)` and :math:`(K, D)`
+    """
+    blocks, depth = -(-queries.shape[1] // WIDTH), queries.shape[1]
+
+    def in_blocks(vectors: Tensor, sums: Tensor) -> FloatArray:
+        """Some dimensions of all vectors, then the next ones, each vector beside its sum: [blocks, rows, 2, WIDTH]."""
+        sides = [torch.nn.functional.pad(one, (0, blocks * WIDTH - one.shape[1])) for one in (vectors, sums)]
+        both = torch.stack(sides, dim=1).view(-1, 2, blocks, WIDTH)
+        return both.permute(2, 0, 1, 3).contiguous().numpy()
+
+    with_none = torch.nn.functional.pad(keys, (0, 0, 1, 0))  # the first key stands for none
+    asking, answering = in_blocks(queries, start), in_blocks(with_none, torch.zeros_like(with_none))
+    _pull(winners.contiguous().numpy(), *weights, asking, answering)
+    found = [torch.from_numpy(side[:, :, 1]).transpose(0, 1).flatten(1)[:, :depth] for side in (asking, answering)]
+    return found[0], found[1][1:]
 
 
 @compiled(parallel=True)
-def _pull_queries(
-    keys: FloatArray, winners: Int32Array, cross: FloatArray, own: FloatArray, queries: FloatArray, out: FloatArray
+def _pull(
+    winners: Int32Array,
+    ptr: Int32Array,
+    columns: Int32Array,
+    counts: FloatArray,
+    grad: FloatArray,
+    asking: FloatArray,
+    answering: FloatArray,
 ) -> None:
-    for q in numba.prange(len(queries)):
-        total = out[q]
-        for d in range(len(total)):  # loops: whole rows take the compiler seconds
-            total[d] = own[q] * queries[q, d]
-        for t in range(winners.shape[1]):
-            weight = cross[q, t]
-            if weight != 0:
-                key = winners[q, t]
-                for d in range(len(total)):
-                    total[d] += weight * keys[key, d]
-
-
-@compiled(parallel=True)
-def _pull_keys(
-    queries: FloatArray,
-    cross: FloatArray,
-    own: FloatArray,
-    order: IntArray,
-    key_ptr: IntArray,
-    num_local: int,
-    keys: FloatArray,
-    out: FloatArray,
-) -> None:
-    for k in numba.prange(len(keys)):
-        total = np.zeros(keys.shape[1], np.float32)
-        weight_own = np.float32(0)
-        for i in range(key_ptr[k], key_ptr[k + 1]):
-            pair = order[i]
-            weight = cross[pair]
-            if weight != 0:
-                weight_own += own[pair]
-                query = pair // num_local
-                for d in range(len(total)):
-                    total[d] += weight * queries[query, d]
-        for d in range(len(total)):
-            out[k, d] = total[d] + weight_own * keys[k, d]
-
-
-@compiled
-def _by_key(winners: Int32Array, num_keys: int) -> tuple[IntArray, IntArray]:
-    """Pairs grouped by their key, in order: a counting sort."""
-    key_ptr = np.zeros(num_keys + 1, np.int64)
-    for key in winners:
-        if key >= 0:
-            key_ptr[key + 1] += 1
-    key_ptr = np.cumsum(key_ptr)
-    slot = key_ptr[:-1].copy()
-    order = np.empty(key_ptr[-1], np.int64)
-    for pair in range(len(winners)):
-        key = winners[pair]
-        if key >= 0:
-            order[slot[key]] = pair
-            slot[key] += 1
-    return order, key_ptr
+    for block in numba.prange(len(asking)):
+        weights = np.empty(grad.shape[1], np.float32)
+        for q in range(asking.shape[1]):
+            weights[:] = 0
+            for i in range(ptr[q], ptr[q + 1]):
+                row, count = columns[i], counts[i]
+                for c in range(len(weights)):
+                    weights[c] += count * grad[row, c]
+            own = block * asking.shape[1] + q
+            pull_row(winners, q, weights, asking, own, answering, block * answering.shape[1] + 1)
 
 
 @compiled

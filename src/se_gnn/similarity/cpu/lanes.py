@@ -124,6 +124,27 @@ def transpose_tile(
 
 
 @generated()
+def pull_row(
+    builder: Any, winners: Matrix, query: Any, weights: Matrix, asking: Matrix, row: Any, answering: Matrix, first: Any
+) -> None:
+    """Add the keys that a query has matched to its sum, and the query to theirs, each with the weight of the pair.
+
+    Rows of ``asking`` and ``answering`` are vectors of WIDTH numbers, each followed by its sum; the keys begin at
+    ``first``, and the one before it stands for none.
+    """
+    two, above = constant(2), builder.mul(query, winners.stride)
+    own, own_sum = builder.mul(row, two), builder.add(builder.mul(row, two), constant(1))
+    vector = asking.load(own, 0)
+    with Loop.over(builder, constant(0), winners.stride, [asking.load(own_sum, 0)]) as loop:
+        place = builder.add(above, loop.index)
+        key = builder.mul(builder.add(first, winners.whole(place)), two)
+        key_sum, weight = builder.add(key, constant(1)), broadcast(builder, weights.entry(loop.index))
+        loop.next = [builder.fadd(loop.carried[0], builder.fmul(weight, answering.load(key, 0)))]
+        answering.store(builder.fadd(answering.load(key_sum, 0), builder.fmul(weight, vector)), key_sum, 0)
+    asking.store(loop.carried[0], own_sum, 0)
+
+
+@generated()
 def gather_tile(
     builder: Any, source: Matrix, listed: Matrix, first: Any, column: Any, out: Matrix, to_row: Any, to_column: Any
 ) -> None:

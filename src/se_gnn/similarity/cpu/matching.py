@@ -147,16 +147,21 @@ def to_cosines(
 ) -> None:
     """Scores to cosines; where the ends of an edge nearly cancel, from the vectors of the edges."""
     query_ends, key_ends, limits = queries.ends, keys.ends, keys.limit
+    largest = np.float32(0)
+    for limit in limits:
+        largest = max(largest, limit)
     for q in numba.prange(len(query_ends)):
         row, names = best[rows.ptr[q] : rows.ptr[q + 1]], winners[rows.ptr[q] : rows.ptr[q + 1]]
         length, limit = queries.size[q], queries.limit[q]
+        for t in range(len(row)):
+            row[t] /= length
+        if limit * largest <= CANCELED:
+            continue
         for t in range(len(row)):
             key = max(names[t], 0)
             if names[t] >= 0 and limit * limits[key] > CANCELED:
                 product = dot_of_edges(h, query_ends[q, 0], query_ends[q, 1], key_ends[key, 0], key_ends[key, 1])
                 row[t] = product / (length * keys.size[key])
-            else:
-                row[t] /= length
 
 
 GRAM_BYTES = 1 << 25  # products held at a time: what the third-level cache keeps

@@ -26,6 +26,7 @@ from se_gnn.training.objectives.loss import NOBODY, Loss
 from se_gnn.training.objectives.roles import BATCH, role_loss, roles_of
 
 EDGE_BATCH = 1024  # most labeled nodes whose local graphs a step compares where edges carry data
+UNSEEN = 80.0  # so much lower, a logit does not count: exp(-80) is less than any rounding, and not yet too small
 SMALLEST = 1e-8  # probability below which smoothing asks for no more
 
 
@@ -85,10 +86,10 @@ class VoteLoss(Loss):
             if view.silent is not None:
                 silent = silent | view.silent
             known = self.one_hot[view.queries]
-            logits = self._similarity(h, self.labeled[view.queries], "labeled", view) / temperature
-            losses.append(leave_one_out_loss(logits, silent, known, one_hot, objective))
+            compared = self._similarity(h, self.labeled[view.queries], "labeled", view)
+            losses.append(leave_one_out_loss(compared / temperature, silent, known, one_hot, objective))
             if len(view.edge_queries):  # of the first view alone: matching edges takes most of an epoch
-                edge_losses.append(self._edge_loss(h, view, silent, known, one_hot))
+                edge_losses.append(self._edge_loss(h, view, compared, silent, known, one_hot))
             if len(draws.batch):
                 others = self._similarity(h, draws.batch, "batch", view) / temperature  # [B, V]
                 others = others if view.silent is None else others.masked_fill(view.silent, NOBODY)
@@ -104,12 +105,17 @@ class VoteLoss(Loss):
             loss = loss + self.role_weight * torch.stack(identity_losses).mean()
         return torch.stack([loss, class_loss, agreement])
 
-    def _edge_loss(self, h: Tensor, view: View, silent: Tensor, known: Tensor, one_hot: Tensor) -> Tensor:
-        """The loss of some labeled nodes by the vote of some cases, compared by node and structure."""
-        some, cases, items = view.edge_queries, view.edge_cases, self.cases.items
-        queries, voting = (items.select(places.cpu().numpy()) for places in (view.queries[some], view.cases[cases]))
-        logits = self.similarity(h).compare(queries, voting).overall / self.settings.vote.temperature
-        return leave_one_out_loss(logits, silent[some][:, cases], known[some], one_hot[cases], self.objective)
+    def _edge_loss(
+        self, h: Tensor, view: View, compared: Tensor, silent: Tensor, known: Tensor, one_hot: Tensor
+    ) -> Tensor:
+        """The loss of some labeled nodes by the vote of some cases, compared by node, [Q, V], and structure."""
+        some, cases = view.edge_queries, view.edge_cases
+        queries, voting = self._some(view.queries[some]), self._some(view.cases[cases])
+        if silent.shape != (len(some), len(cases)):
+            compared, silent = (pairs[some][:, cases] for pairs in (compared, silent))
+            known, one_hot = known[some], one_hot[cases]
+        logits = self.similarity(h).compare(queries, voting, node=compared).overall / self.settings.vote.temperature
+        return leave_one_out_loss(logits, silent, known, one_hot, self.objective)
 
     def answers(self) -> Tensor:
         """Class probabilities of the validation nodes by the similarity that training compares by."""
@@ -125,12 +131,15 @@ class VoteLoss(Loss):
 
     def _overall(self, h: Tensor, nodes: IntArray, name: str, view: View) -> Tensor:
         """As :meth:`_similarity`, by node and structure; labeled nodes are compared with each other only once."""
-        cases, similarity = self.cases.items, self.similarity(h)
-        if len(view.cases) < len(cases):
-            cases = cases.select(view.cases.cpu().numpy())
-        elif name == "labeled" and len(nodes) == len(cases):
+        cases, similarity = self._some(view.cases), self.similarity(h)
+        if cases is self.cases.items and name == "labeled" and len(nodes) == len(cases):
             return similarity.compare_among(cases).overall
         return similarity.compare(self._queries(nodes, name), cases).overall
+
+    def _some(self, positions: Tensor) -> Items:
+        """Labeled nodes at some positions, ascending, to be compared; all of them are prepared once."""
+        items = self.cases.items
+        return items if len(positions) == len(items) else items.select(positions.cpu().numpy())
 
     def _queries(self, nodes: IntArray, name: str) -> Items:
         """Nodes to be compared; nodes that are the same in every epoch are prepared once."""
@@ -200,7 +209,9 @@ def leave_one_out_loss(
     classes = known.argmax(dim=1)
     same = (classes[:, None] == one_hot.argmax(dim=1)[None, :]) & ~silent
     counted = same.any(dim=1)
-    losses = -torch.logsumexp(log_shares.masked_fill(~same, NOBODY), dim=1)  # -log p_t(y_t)
+    with torch.no_grad():  # too low to change a bit of the sum, but no underflow: for that, exp takes ten times as long
+        floor = log_shares.masked_fill(~same, NOBODY).amax(dim=1, keepdim=True) - UNSEEN
+    losses = -torch.logsumexp(torch.where(same, log_shares, floor), dim=1)  # -log p_t(y_t)
     if objective.label_smoothing > 0:
         votes = linear(log_shares.exp(), one_hot.T.contiguous())  # [Q, C]
         spread = votes.clamp_min(SMALLEST).log().mean(dim=1)
