@@ -90,3 +90,17 @@ def test_nodes_of_the_predicted_type_are_asked():
 def test_factors_that_make_no_sense_are_refused(value, text):
     with pytest.raises(InputError, match=text):
         Settings.of("best", class_factors=value).resolve(uneven_graph(num_nodes=400))
+
+
+def test_on_a_graph_with_other_labels_the_estimated_shares_stay():
+    graph = uneven_graph()
+    trained = fit(graph, Settings.of("best", **FAST), seed=0)
+    frequent, rare = trained.settings.vote.class_factors
+    labeled = np.concatenate([graph.train, graph.test[:300]])  # drawn as they come: four of five are frequent
+    more = graph.with_split(train=labeled, validation=graph.validation, test=graph.test[300:])
+    found = trained.with_graph(more).settings.vote.class_factors
+    share = (graph.labels[labeled] == 0).mean()
+    assert found[0] / found[1] == pytest.approx(frequent / rare * (1 - share) / share, rel=0.02)
+    given = fit(graph, Settings.of("best", **FAST, class_factors=[1, 2]), seed=0)
+    assert given.with_graph(more).settings.vote.class_factors == (1.0, 2.0)
+    assert trained.with_graph(graph).settings == trained.settings

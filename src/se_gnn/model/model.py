@@ -174,7 +174,8 @@ class Model:
             raise InputError(
                 f"{graph.name} has {some}, two are needed: labeled nodes vote, and each is predicted from the others"
             )
-        return dataclasses.replace(self, graph=graph, history=())
+        settings = _with_factors_for(self.settings, self.graph, graph)
+        return dataclasses.replace(self, graph=graph, settings=settings, history=())
 
     def with_labels(self, target: Target, split: Split) -> Model:
         """The same model with other labels: what does not depend on them is not computed again."""
@@ -216,6 +217,19 @@ class Model:
     def predict(self, nodes: IntArray | None = None) -> Prediction:
         """Prediction of some nodes, or of all."""
         return Prediction.of(self.rank(nodes, depth=self.in_use.vote.num_nearest))
+
+
+def _with_factors_for(settings: Resolved, known: Graph, given: Graph) -> Resolved:
+    """Factors that training chose make classes as frequent as they were, however frequent they are among new labels."""
+    factors = settings.vote.class_factors
+    if factors is None or settings.is_given("class_factors"):
+        return settings
+    before, now = (np.bincount(one.labels[one.train], minlength=len(factors)) for one in (known, given))
+    shares = np.array(factors) * before / before.sum()
+    found = np.divide(shares / shares.sum() * now.sum(), now, out=np.ones(len(factors)), where=(shares > 0) & (now > 0))
+    if np.array_equal(before, now):
+        return settings
+    return settings.decided("graph", {"class_factors": tuple(float(f"{factor:.3g}") for factor in found)})
 
 
 def _check_edge_values(known: Graph, given: Graph, than: str) -> None:
