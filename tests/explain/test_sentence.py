@@ -179,3 +179,9 @@ def test_the_words_are_the_sentence_and_names_are_apart(node):
     assert all(word.text == graph.node_names[word.id] for word in named)
     assert all(word.text == graph.class_names[word.id] for word in words if word.kind == "class")
     assert all(one.kind != "text" or other.kind != "text" for one, other in itertools.pairwise(words))
+
+
+def test_the_votes_say_how_often_cases_count():
+    trained = untrained(random_graph(1), small_settings(class_factors=[0.5, 2]))
+    shown = explain(trained, 12)[0].to_text()
+    assert "A case counts by its class: 1 2 times, 0 0.5 times." in " ".join(shown.split())

@@ -118,8 +118,8 @@ def _votes(explanation: Explanation, k: int, more: str, *, wide: bool) -> Sectio
         note += f" A reserve of {percent(explanation.reserve)} is spread evenly over the classes."
     if (factors := explanation.settings.class_factors) is not None:
         classes = sorted({one.label for one in explanation.votes}, key=lambda label: -factors[label])
-        several = ", ".join(f"{explanation.class_names[label]} {factors[label]:g}" for label in classes)
-        note += f" Cases of some classes count more often than others: {several}."
+        several = ", ".join(f"{explanation.class_names[label]} {factors[label]:g} times" for label in classes)
+        note += f" A case counts by its class: {several}."
     captions = any(node.caption != node.name for node in explanation.nodes.values())
     rows = [
         [
