@@ -62,14 +62,21 @@ def test_validation_nodes_that_are_like_the_others_say_how_frequent_classes_are(
 
 
 def test_a_class_is_never_estimated_to_be_rarer_than_a_quarter_of_what_is_known():
-    validated = np.array([0, 1] * 10)
-    found = class_factors(np.array([0, 1]), validated, np.full((20, 2), 0.5), np.array([[1.0, 0.0]]))
+    validated = np.array([0, 1] * 50)
+    found = class_factors(np.array([0, 1]), validated, np.full((100, 2), 0.5), np.array([[1.0, 0.0]]))
     assert found == (1.78, 0.222)  # 1 and 1/8, divided by their sum, as multiples of 1/2
 
 
+def test_few_validation_nodes_say_too_little():
+    validated = np.repeat([0, 1], [79, 20])
+    sure = np.eye(2)[validated]
+    assert class_factors(np.array([0, 1]), validated, sure, sure) is None
+
+
 def test_a_class_without_labels_has_no_cases_that_could_count():
-    sure = np.eye(3)[[0, 1, 2, 2]]
-    assert class_factors(np.array([0, 0, 1]), np.array([0, 1, 2, 2]), sure, sure)[2] == 1
+    validated = np.array([0, 1, 2, 2] * 25)
+    sure = np.eye(3)[validated]
+    assert class_factors(np.array([0, 0, 1]), validated, sure, sure)[2] == 1
 
 
 def test_nodes_of_the_predicted_type_are_asked():

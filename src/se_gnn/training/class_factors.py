@@ -16,6 +16,7 @@ from se_gnn.graph import Graph
 from se_gnn.graph.arrays import Float64Array, FloatArray, IntArray
 from se_gnn.settings import Decision
 
+FEWEST = 100  # fewer validation nodes say too little: chance alone moves a share of 1/4 by more than a sixth of it
 MOST_ASKED = 2000  # unlabeled nodes whose probabilities are averaged
 LARGEST_CHANGE = 4.0  # no share is estimated to be less than that part of what it is among labels or validation nodes
 SMALLEST_CHANGE = 1.2  # if no factor differs more from 1, none is used
@@ -35,7 +36,7 @@ def asked_nodes(graph: Graph) -> IntArray:
 def class_factors(
     labeled: IntArray, validated: IntArray, of_validation: FloatArray, of_others: FloatArray
 ) -> tuple[float, ...] | None:
-    """How often a case of each class counts, [C]; None: once, as all shares are about the same.
+    """How often a case of each class counts, [C]; None: once, as all shares are about the same, or too little is known.
 
     Args:
         labeled: labels of the cases.
@@ -43,12 +44,14 @@ def class_factors(
         of_validation: class probabilities of the validation nodes.
         of_others: class probabilities of unlabeled nodes; if there are none, validation nodes stand for all.
 
-    >>> labeled, validated = np.array([0, 1]), np.array([0, 1, 0, 1])
-    >>> of_validation = np.array([[0.9, 0.1], [0.1, 0.9]] * 2)
+    >>> labeled, validated = np.array([0, 1]), np.array([0, 1] * 50)
+    >>> of_validation = np.array([[0.9, 0.1], [0.1, 0.9]] * 50)
     >>> class_factors(labeled, validated, of_validation, of_validation)
     >>> class_factors(labeled, validated, of_validation, np.array([[0.9, 0.1]] * 3 + [[0.1, 0.9]]))
     (1.4, 0.6)
     """
+    if len(validated) < FEWEST:
+        return None
     num_classes = of_validation.shape[1]
     among_labels, among_validated = (np.bincount(of, minlength=num_classes) / len(of) for of in (labeled, validated))
     expected: Float64Array = among_validated.astype(np.float64)
