@@ -65,6 +65,8 @@ def _vote(explanation: Explanation, removed: tuple[int, ...]) -> tuple[Float64Ar
     probabilities = np.full(len(explanation.probabilities), explanation.reserve / len(explanation.probabilities))
     similarity = ranks.similarity[kept].astype(np.float64) / settings.temperature
     weights = np.exp(similarity - similarity.max())
+    if settings.class_factors is not None:
+        weights *= np.array(settings.class_factors)[ranks.labels[kept]]
     weights *= (1 - explanation.reserve) / weights.sum()
     for rank, weight in zip(kept, weights):
         probabilities[int(ranks.labels[rank])] += weight

@@ -50,7 +50,8 @@ def check_types(section: Any) -> None:
             object.__setattr__(section, name, float(value))
         elif (isinstance(value, bool) and bool not in allowed) or not isinstance(value, allowed):
             words = " or ".join(_TYPE_WORDS[kind] for kind in allowed)
-            raise InputError(f"{name} must be {words}, got {shortened(value)}")
+            given = list(value) if isinstance(value, tuple) else value
+            raise InputError(f"{name} must be {words}, got {shortened(given)}")
     for one in dataclasses.fields(section):
         for rule, *bounds in one.metadata.get("rules", ()):
             rule(section, *bounds, one.name)
@@ -83,7 +84,9 @@ def each_above_zero(section: Any, name: str) -> None:
         return
     proper = [isinstance(one, int | float) and not isinstance(one, bool) and 0 < one <= LARGEST_FLOAT for one in value]
     if len(value) < 2 or not all(proper):
-        raise InputError(f"{name} must be a list of finite numbers above 0, one for each class, got {shortened(value)}")
+        raise InputError(
+            f"{name} must be a list of finite numbers above 0, one for each class, got {shortened(list(value))}"
+        )
     object.__setattr__(section, name, tuple(float(one) for one in value))
 
 
