@@ -111,3 +111,12 @@ def test_on_a_graph_with_other_labels_the_estimated_shares_stay():
     given = fit(graph, Settings.of("best", **FAST, class_factors=[1, 2]), seed=0)
     assert given.with_graph(more).settings.vote.class_factors == (1.0, 2.0)
     assert trained.with_graph(graph).settings == trained.settings
+
+
+def test_without_unlabeled_nodes_the_validation_nodes_stand_for_all():
+    graph = uneven_graph(num_nodes=400)
+    graph = graph.with_split(train=graph.train, validation=[*graph.validation, *graph.test], test=[])
+    trained = fit(graph, Settings.of("best", **FAST), seed=0)
+    share = (graph.labels[graph.validation] == 0).mean()
+    assert not len(asked_nodes(graph))
+    assert trained.settings.vote.class_factors == pytest.approx((2 * share, 2 - 2 * share), abs=0.01)

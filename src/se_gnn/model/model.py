@@ -225,10 +225,10 @@ def _with_factors_for(settings: Resolved, known: Graph, given: Graph) -> Resolve
     if factors is None or settings.is_given("class_factors"):
         return settings
     before, now = (np.bincount(one.labels[one.train], minlength=len(factors)) for one in (known, given))
-    shares = np.array(factors) * before / before.sum()
-    found = np.divide(shares / shares.sum() * now.sum(), now, out=np.ones(len(factors)), where=(shares > 0) & (now > 0))
     if np.array_equal(before, now):
         return settings
+    shares = np.array(factors) * before / before.sum()
+    found = np.divide(shares / shares.sum() * now.sum(), now, out=np.ones(len(factors)), where=(shares > 0) & (now > 0))
     return settings.decided("graph", {"class_factors": tuple(float(f"{factor:.3g}") for factor in found)})
 
 
