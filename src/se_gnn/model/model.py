@@ -23,7 +23,7 @@ from se_gnn.graph.target import Target
 from se_gnn.model.embedded import Embedded
 from se_gnn.model.facts import RunFacts
 from se_gnn.model.prediction import Prediction
-from se_gnn.ranking import Cases, Ranker, Ranking
+from se_gnn.ranking import Cases, Ranker, Ranking, factors_of
 from se_gnn.settings import Resolved
 from se_gnn.similarity import Similarity
 
@@ -227,8 +227,8 @@ def _with_factors_for(settings: Resolved, known: Graph, given: Graph) -> Resolve
     before, now = (np.bincount(one.labels[one.train], minlength=len(factors)) for one in (known, given))
     if np.array_equal(before, now):
         return settings
-    shares = np.array(factors) * before / before.sum()
-    found = np.divide(shares / shares.sum() * now.sum(), now, out=np.ones(len(factors)), where=(shares > 0) & (now > 0))
+    shares = np.array(factors) * before
+    found = factors_of(shares / shares.sum(), given.labels[given.train])
     return settings.decided("graph", {"class_factors": tuple(float(f"{factor:.3g}") for factor in found)})
 
 

@@ -13,7 +13,7 @@ from se_gnn.ranking.removals import (
     without_each,
 )
 from se_gnn.ranking.shapley import ShapleyValues, knn_shapley, shapley_values
-from se_gnn.ranking.vote import Answers, ClassAnswers, NumberAnswers, tally, vote
+from se_gnn.ranking.vote import Answers, ClassAnswers, NumberAnswers, factors_of, tally, vote
 
 __all__ = [
     "NEVER",
@@ -33,6 +33,7 @@ __all__ = [
     "SmallestSets",
     "WhatIf",
     "decided_removals",
+    "factors_of",
     "knn_shapley",
     "nearest_per_class",
     "shapley_values",

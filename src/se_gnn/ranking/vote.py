@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from se_gnn.graph.arrays import IntArray
+from se_gnn.graph.arrays import Float64Array, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,6 +117,15 @@ def tally(weights: Tensor, positions: Tensor, answers: Answers, reserve: float =
         of_each = [weights.masked_fill(classes != c, 0).sum(dim=1) for c in range(answers.num_classes)]
         probabilities = torch.stack(of_each, dim=1)
     return probabilities + reserve / answers.num_classes if reserve else probabilities
+
+
+def factors_of(shares: Float64Array, labels: IntArray) -> Float64Array:
+    """How often a case of each class counts if classes are as frequent as these shares say, [C].
+
+    A class without a share, or without labels, has 1.
+    """
+    among = np.bincount(labels, minlength=len(shares)) / len(labels)
+    return np.divide(shares, among, out=np.ones(len(shares)), where=(shares > 0) & (among > 0))
 
 
 def contributions(weights: Tensor, positions: Tensor, answers: NumberAnswers) -> Tensor:

@@ -14,6 +14,7 @@ import numpy as np
 
 from se_gnn.graph import Graph
 from se_gnn.graph.arrays import Float64Array, FloatArray, IntArray
+from se_gnn.ranking import factors_of
 from se_gnn.settings import Decision
 
 FEWEST = 100  # fewer validation nodes say too little: chance alone moves a share of 1/4 by more than a sixth of it
@@ -59,7 +60,7 @@ def class_factors(
         expected = expected + of_others.mean(axis=0, dtype=np.float64) - of_validation.mean(axis=0, dtype=np.float64)
     shares = np.maximum(expected, np.maximum(among_labels, among_validated) / LARGEST_CHANGE)
     shares /= shares.sum()
-    factors = np.divide(shares, among_labels, out=np.ones(num_classes), where=among_labels > 0)
+    factors = factors_of(shares, labeled)
     if max(factors.max(), 1 / factors.min()) < SMALLEST_CHANGE:
         return None
     return tuple(float(f"{factor:.3g}") for factor in factors)
