@@ -23,7 +23,7 @@ from se_gnn.graph.arrays import FloatArray, IntArray, dense
 from se_gnn.graph.rows import as_rows
 from se_gnn.model import SEGNN, Model
 from se_gnn.optional import require
-from se_gnn.ranking import tally, vote
+from se_gnn.ranking import answered_by
 from se_gnn.similarity import Similarity, top
 
 _explain: Any = require("torch_geometric.explain", extra="data", feature="PyG explainers")
@@ -73,9 +73,7 @@ class SEGNNModule(nn.Module):
         overall = overall.masked_fill(itself, -torch.inf)  # a labeled node does not vote for itself
         nearest = top(overall, settings.vote.num_nearest)
         answers = self.trained.cases.answers_on(x.device)
-        offsets = answers.offsets(nearest)
-        weights = vote(overall.gather(1, nearest), settings.vote.temperature, settings.vote.reserve, offsets)
-        probabilities = tally(weights, nearest, answers, settings.vote.reserve)
+        probabilities = answered_by(overall.gather(1, nearest), nearest, answers, settings.vote)
         return probabilities.clamp(min=LEAST)
 
     def _weighted_graph(self, x: Tensor, edge_index: Tensor) -> tuple[Graph, Tensor]:

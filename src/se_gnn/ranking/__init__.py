@@ -13,7 +13,7 @@ from se_gnn.ranking.removals import (
     without_each,
 )
 from se_gnn.ranking.shapley import ShapleyValues, knn_shapley, shapley_values
-from se_gnn.ranking.vote import Answers, ClassAnswers, NumberAnswers, factors_of, tally, vote
+from se_gnn.ranking.vote import Answers, ClassAnswers, NumberAnswers, answered_by, factors_of, tally, vote
 
 __all__ = [
     "NEVER",
@@ -32,6 +32,7 @@ __all__ = [
     "SmallestSet",
     "SmallestSets",
     "WhatIf",
+    "answered_by",
     "decided_removals",
     "factors_of",
     "knn_shapley",

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from se_gnn.graph.arrays import Float64Array, IntArray
+from se_gnn.settings import VoteSettings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,6 +118,12 @@ def tally(weights: Tensor, positions: Tensor, answers: Answers, reserve: float =
         of_each = [weights.masked_fill(classes != c, 0).sum(dim=1) for c in range(answers.num_classes)]
         probabilities = torch.stack(of_each, dim=1)
     return probabilities + reserve / answers.num_classes if reserve else probabilities
+
+
+def answered_by(overall: Tensor, positions: Tensor, answers: Answers, settings: VoteSettings) -> Tensor:
+    """What the nearest cases answer together under some settings: :func:`tally` of their :func:`vote`."""
+    weights = vote(overall, settings.temperature, settings.reserve, answers.offsets(positions))
+    return tally(weights, positions, answers, settings.reserve)
 
 
 def factors_of(shares: Float64Array, labels: IntArray) -> Float64Array:

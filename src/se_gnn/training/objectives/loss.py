@@ -14,7 +14,7 @@ from torch import Tensor
 from se_gnn.deterministic import linear, rows
 from se_gnn.graph import Graph
 from se_gnn.model import SEGNN
-from se_gnn.ranking import Cases, Ranker, tally, vote
+from se_gnn.ranking import Cases, Ranker, answered_by
 from se_gnn.settings import Resolved, SimilaritySettings
 from se_gnn.similarity import Items, Similarity, measure_named, top
 
@@ -51,10 +51,7 @@ class Loss(ABC):
         h, settings = self.model(self.inputs), self.settings.vote
         similarity = self.pairs(rows(h, self.validation), rows(h, self.labeled))
         nearest = top(similarity, settings.num_nearest)
-        answers = self.cases.answers_on(h.device)
-        offsets = answers.offsets(nearest)
-        weights = vote(similarity.gather(1, nearest), settings.temperature, settings.reserve, offsets)
-        return tally(weights, nearest, answers, settings.reserve)
+        return answered_by(similarity.gather(1, nearest), nearest, self.cases.answers_on(h.device), settings)
 
     def pairs(self, a: Tensor, b: Tensor) -> Tensor:
         """Similarity of nodes by their embeddings."""
